@@ -66,8 +66,15 @@ def use_service(
 
 def may_use_service(line: Line, usage_type: int) -> bool:
     """Only ACTIVE lines use services, each only what it is allowed; incoming messages always."""
-    allowed = {DATA: line.allowed_data, MOC: line.allowed_moc, MTC: line.allowed_mtc, MO_SMS: line.allowed_mo_sms}
-    return line.status == "ACTIVE" and allowed.get({MOC_VOIP: MOC, MTC_VOIP: MTC}.get(usage_type, usage_type), True)
+    if line.status != "ACTIVE":
+        return False
+    if usage_type == DATA:
+        return line.allowed_data
+    if usage_type in (MOC, MOC_VOIP):
+        return line.allowed_moc
+    if usage_type in (MTC, MTC_VOIP):
+        return line.allowed_mtc
+    return usage_type != MO_SMS or line.allowed_mo_sms
 
 
 def charge_usage(

@@ -69,7 +69,7 @@ def use_green_zone(line: Line, zone: GreenZone, quantity: int, at: int) -> int:
 def covering_packages(world: World, line: Line, network_id: int, at: int) -> list[Package]:
     """Packages in date whose zone has the network, the lowest priority number first; exhausted ones too."""
     zones = world.zones
-    found = [package for package in line.packages if package.in_date(at) and network_id in zones[package.zone_id].network_ids]
+    found = [package for package in line.packages if package.in_date(at) and network_id in zones[package.zone_id].networks]
     if len(found) > 1:
         found.sort(key=lambda package: (package.priority, package.id))
     return found

@@ -24,12 +24,32 @@ class Stay(NamedTuple):
     iso2: str
 
 
-def stays_of_day(seed: int, line_id: int, persona: Persona, day: int) -> list[Stay]:
+class Trip(NamedTuple):
+    """What was drawn for a line of this persona and a stretch of days."""
+
+    persona: Persona
+    block: int
+    legs: list[Stay]
+
+
+Trips = dict[int, Trip]
+"""The newest trip of each line, so that it is not drawn again for each of its days."""
+
+
+def stays_of_day(seed: int, line_id: int, persona: Persona, day: int, trips: Trips) -> list[Stay]:
     """Where the line is on a UTC day (days since 1970): the first stay begins at midnight, the others are arrivals."""
     home = Stay(day * DAY_SECONDS, persona.home_iso2)
     if not persona.travel_iso2 or persona.travel_share <= 0:
         return [home]
-    legs = _commute(seed, line_id, persona, day) if persona.kind == "commuter" else _trip(seed, line_id, persona, day // TRIP_BLOCK_DAYS)
+    if persona.kind == "commuter":
+        legs = _commute(seed, line_id, persona, day)
+    else:
+        block, known = day // TRIP_BLOCK_DAYS, trips.get(line_id)
+        if known is None or known.block != block or (known.persona is not persona and known.persona != persona):
+            known = trips[line_id] = Trip(persona, block, _trip(seed, line_id, persona, block))
+        legs = known.legs
+    if not legs:
+        return [home]
     arrived = [leg for leg in legs if leg.since <= home.since]
     return [Stay(home.since, arrived[-1].iso2) if arrived else home] + [leg for leg in legs if 0 < leg.since - home.since < DAY_SECONDS]
 
@@ -94,6 +114,7 @@ class Agenda:
     planned: int = -1
     """That day, counted from 1970."""
     touched: set[int] = field(default_factory=set[int])
+    trips: Trips = field(default_factory=Trips)
 
     def covers(self, now: int) -> bool:
         """Whether the half day after `now` is the one that was looked up."""
@@ -106,7 +127,10 @@ class Agenda:
             activities = self.afternoon
         else:
             activities = [
-                activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
+                activity
+                for line in lines.values()
+                if line.persona.kind != "stock"
+                for activity in plan_line_day(seed, line, today, self.trips)
             ]
         activities.sort()
         begins, ends = (bisect_right(activities, moment, key=lambda activity: activity.at) for moment in (now, self.end))
@@ -127,10 +151,10 @@ class Agenda:
         self.start, self.end, self.planned = 0, 0, -1
 
 
-def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
+def plan_line_day(seed: int, line: Line, day: int, trips: Trips) -> list[Activity]:
     """The line's activities of a day, unsorted, none at midnight. Chance is drawn for this line and day alone."""
     persona = line.persona
-    stays = stays_of_day(seed, line.id, persona, day)
+    stays = stays_of_day(seed, line.id, persona, day, trips)
     roll = seeded_random(seed, "day", line.id, day).random
     activities = [Activity(stay.since, line.id, ARRIVAL, 0, stay.iso2, roll()) for stay in stays[1:]]
     if roll() >= persona.active_share:

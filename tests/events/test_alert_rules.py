@@ -80,7 +80,7 @@ def has_held_top_up(moments: list[Moment]) -> bool:
     return False
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_an_alert_opens_once_for_each_true_crossing_and_never_flaps(seed: int) -> None:
     moments = lived(history(Random(seed), 150))

@@ -37,24 +37,24 @@ async def test_a_status_that_a_call_of_ours_sets_is_told_once(both: LineEventSta
     assert await both.told("status_changed") == told
 
 
-async def test_a_status_that_somebody_else_set_is_told_by_the_list(both: LineEventStage) -> None:
-    line = both.fleet.line()
-    both.set_status_elsewhere(line, "SUSPENDED")
-    await both.look_at(both.fleet.line(1))
-    assert await both.told("status_changed") == []
-    await both.sync()
-    await both.sync()
+async def test_a_status_that_somebody_else_set_is_told_by_the_list(stage: LineEventStage) -> None:
+    line = stage.fleet.line()
+    stage.set_status_elsewhere(line, "SUSPENDED")
+    await stage.look_at(stage.fleet.line(1))
+    assert await stage.told("status_changed") == []
+    await stage.sync()
+    await stage.sync()
     told = {"type": "line.status_changed", "iccid": line.iccid, "before": "ACTIVE", "after": "SUSPENDED"}
-    assert await both.told("status_changed") == [told]
+    assert await stage.told("status_changed") == [told]
 
 
-async def test_a_status_that_a_push_makes_us_look_at_is_told_once(both: LineEventStage) -> None:
-    line = both.fleet.line()
-    both.set_status_elsewhere(line, "SUSPENDED")
-    await both.look_at(line)
-    await both.set_status(line, "SUSPENDED")
-    await both.sync()
-    assert [event["after"] for event in await both.told("status_changed")] == ["SUSPENDED"]
+async def test_a_status_that_a_push_makes_us_look_at_is_told_once(stage: LineEventStage) -> None:
+    line = stage.fleet.line()
+    stage.set_status_elsewhere(line, "SUSPENDED")
+    await stage.look_at(line)
+    await stage.set_status(line, "SUSPENDED")
+    await stage.sync()
+    assert [event["after"] for event in await stage.told("status_changed")] == ["SUSPENDED"]
 
 
 async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage: LineEventStage) -> None:
@@ -79,12 +79,12 @@ async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineEventStag
     assert await both.told("moved", organisation=both.fleet.who.organisation) == []  # it has left that one's account
 
 
-async def test_a_line_that_somebody_else_moves_is_told_once(both: LineEventStage) -> None:
-    line = both.fleet.line()
-    both.move_elsewhere(line, SIBLING)
-    await both.sync()
-    await both.sync()
-    assert await both.told("moved") == [{"type": "line.moved", "iccid": line.iccid, "account_before": 8101, "account_after": 8102}]
+async def test_a_line_that_somebody_else_moves_is_told_once(stage: LineEventStage) -> None:
+    line = stage.fleet.line()
+    stage.move_elsewhere(line, SIBLING)
+    await stage.sync()
+    await stage.sync()
+    assert await stage.told("moved") == [{"type": "line.moved", "iccid": line.iccid, "account_before": 8101, "account_after": 8102}]
 
 
 async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisation(both: LineEventStage) -> None:
@@ -98,17 +98,17 @@ async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisati
     assert await both.told("entered_country", organisation=both.fleet.who.organisation) == told
 
 
-async def test_a_country_that_the_list_tells_first_is_told_once(both: LineEventStage) -> None:
-    line = both.fleet.line()
-    both.attach(line, "FR")
-    await both.sync()
-    await both.push(place(line.iccid, 208, 1, moment(both.fleet.clock.now() - 60)))
-    await both.push(place(line.iccid, 262, 1, moment(both.fleet.clock.now() - 30 * DAY)))  # it was there long ago
-    await both.sync()
-    assert [event["country"] for event in await both.told("entered_country")] == ["FR"]
-    both.attach(line, "DE")
-    await both.look_at(line)
-    assert [event["country"] for event in await both.told("entered_country")] == ["FR", "DE"]
+async def test_a_country_that_the_list_tells_first_is_told_once(stage: LineEventStage) -> None:
+    line = stage.fleet.line()
+    stage.attach(line, "FR")
+    await stage.sync()
+    await stage.push(place(line.iccid, 208, 1, moment(stage.fleet.clock.now() - 60)))
+    await stage.push(place(line.iccid, 262, 1, moment(stage.fleet.clock.now() - 30 * DAY)))  # it was there long ago
+    await stage.sync()
+    assert [event["country"] for event in await stage.told("entered_country")] == ["FR"]
+    stage.attach(line, "DE")
+    await stage.look_at(line)
+    assert [event["country"] for event in await stage.told("entered_country")] == ["FR", "DE"]
 
 
 async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineEventStage) -> None:
@@ -171,34 +171,34 @@ async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both
     }
 
 
-async def test_a_push_of_use_makes_its_threshold_known_at_once(both: LineEventStage) -> None:
-    line, package = both.package()
+async def test_a_push_of_use_makes_its_threshold_known_at_once(stage: LineEventStage) -> None:
+    line, package = stage.package()
     limit = package.data_limit or 0
     package.data_used = limit * 7 // 10
-    await both.look_at(line)
-    before = len(await both.told("package_used"))
+    await stage.look_at(line)
+    before = len(await stage.told("package_used"))
     package.data_used = -(-limit * 8 // 10)
     used = {"unitsBefore": limit * 7 // 10, "unitsAfter": package.data_used, "totalUnits": limit, "usageType": "DATA"}
     push = {"subscriberPrepaidPackage": {**used, "subscriberPackageId": package.id, "subscriberId": line.id}}
-    await both.push(push)
-    await both.sync(after=1)
-    await both.push({**push, "again": True})
-    await both.sync()
-    assert [event["threshold_percent"] for event in (await both.told("package_used"))[before:]] == [80]
+    await stage.push(push)
+    await stage.sync(after=1)
+    await stage.push({**push, "again": True})
+    await stage.sync()
+    assert [event["threshold_percent"] for event in (await stage.told("package_used"))[before:]] == [80]
 
 
-async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_organisation(both: LineEventStage) -> None:
+async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_organisation(stage: LineEventStage) -> None:
     """The organisation of the intent has its line in its own fleet; the reseller has it, too, and no intent."""
-    said = await both.fleet.http.post(INTENTS, json={"plan": "nordic-1gb-30d"}, headers={"Idempotency-Key": "intent"})
+    said = await stage.fleet.http.post(INTENTS, json={"plan": "nordic-1gb-30d"}, headers={"Idempotency-Key": "intent"})
     assert (said.status_code, said.json()["status"]) == (201, "succeeded"), said.text
-    line = next(each for each in both.fleet.network.lines.values() if each.iccid == said.json()["esim"]["iccid"])
-    await both.sync()
-    await both.look_at(line)
+    line = next(each for each in stage.fleet.network.lines.values() if each.iccid == said.json()["esim"]["iccid"])
+    await stage.sync()
+    await stage.look_at(line)
     package = line.packages[0]
     package.data_used = (package.data_limit or 0) * 6 // 10
-    await both.look_at(line)
-    assert await both.told("package_used", organisation=both.fleet.who.organisation) == []
-    assert [event["threshold_percent"] for event in await both.told("package_used")] == [50]
+    await stage.look_at(line)
+    assert await stage.told("package_used", organisation=stage.fleet.who.organisation) == []
+    assert [event["threshold_percent"] for event in await stage.told("package_used")] == [50]
 
 
 async def test_what_is_kept_to_tell_once_goes_with_its_fleet(both: LineEventStage) -> None:
@@ -220,22 +220,22 @@ async def test_what_is_kept_to_tell_once_goes_with_its_fleet(both: LineEventStag
     assert set((await store.read(kept)).values()) == {False}
 
 
-async def test_a_first_sync_tells_nothing_until_every_line_was_read(both: LineEventStage) -> None:
+async def test_a_first_sync_tells_nothing_until_every_line_was_read(stage: LineEventStage) -> None:
     """A line cannot be read at first; meanwhile another one is changed by us, and a third one by somebody else."""
-    who, http = await both.fleet.beside(account=SIBLING)
-    both.fleet.trouble("listSubscriberPrepaidPackages", code=100, times=None)
-    await both.fleet.sync()
-    lines = both.fleet.network.lines_of(SIBLING)
+    who, http = await stage.fleet.beside(account=SIBLING)
+    stage.fleet.trouble("listSubscriberPrepaidPackages", code=100, times=None)
+    await stage.fleet.sync()
+    lines = stage.fleet.network.lines_of(SIBLING)
     said = await http.put(f"/v1/subscribers/{lines[0].iccid}/status", json={"status": "SUSPENDED"})
     assert said.status_code == 200
-    both.set_status_elsewhere(lines[1], "SUSPENDED")
-    await both.sync()
-    both.fleet.world.sandbox.faults.clear()
-    await both.sync()
-    assert await both.told(organisation=who.organisation) == []
-    both.set_status_elsewhere(lines[2], "INACTIVE")
-    await both.sync()
-    assert [event["after"] for event in await both.told("status_changed", organisation=who.organisation)] == ["INACTIVE"]
+    stage.set_status_elsewhere(lines[1], "SUSPENDED")
+    await stage.sync()
+    stage.fleet.world.sandbox.faults.clear()
+    await stage.sync()
+    assert await stage.told(organisation=who.organisation) == []
+    stage.set_status_elsewhere(lines[2], "INACTIVE")
+    await stage.sync()
+    assert [event["after"] for event in await stage.told("status_changed", organisation=who.organisation)] == ["INACTIVE"]
 
 
 async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_told(both: LineEventStage) -> None:
@@ -257,15 +257,15 @@ async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_to
     assert [event["after"] for event in await both.told("status_changed")] == ["SUSPENDED", "ACTIVE"]
 
 
-async def test_another_connection_begins_with_a_baseline_of_its_own(both: LineEventStage) -> None:
-    organisation = both.fleet.who.organisation
-    both.set_status_elsewhere(both.fleet.line(), "SUSPENDED")
-    await both.fleet.world.store.write(set_connection, organisation=organisation, mode=None, account_id=None, own_token=None)
-    await both.sync()
-    await both.fleet.world.store.write(set_connection, organisation=organisation, mode="managed", account_id=8101, own_token=None)
-    await both.sync()
-    await both.sync()
-    assert await both.told(organisation=organisation) == []
+async def test_another_connection_begins_with_a_baseline_of_its_own(stage: LineEventStage) -> None:
+    organisation = stage.fleet.who.organisation
+    stage.set_status_elsewhere(stage.fleet.line(), "SUSPENDED")
+    await stage.fleet.world.store.write(set_connection, organisation=organisation, mode=None, account_id=None, own_token=None)
+    await stage.sync()
+    await stage.fleet.world.store.write(set_connection, organisation=organisation, mode="managed", account_id=8101, own_token=None)
+    await stage.sync()
+    await stage.sync()
+    assert await stage.told(organisation=organisation) == []
 
 
 def test_every_type_of_lines_has_an_example_about_a_line() -> None:

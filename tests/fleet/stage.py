@@ -17,7 +17,7 @@ from operations.fleet.sync import FleetSync
 from registry.caller import Restrictions, Tier
 from registry.limits import Limits
 from registry.ports import SharedSecrets
-from simulators.network.entities import Line
+from simulators.network.entities import DAY_SECONDS, Line
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
@@ -33,12 +33,18 @@ LINES = "/v1/fleet/lines"
 SYNC_STATUS = "/v1/fleet/sync-status"
 NAMES = "/v1/fleet/names"
 ROUNDS = 200
+HISTORY_DAYS = 10
 
 
 @cache
 def thirty_lines() -> Original[Network]:
-    """Thirty lines: thirteen of the account 8101, six of 8102."""
-    return Original(build_world(1, int(NOON), history_days=10, lines=30))
+    """Thirty lines: thirteen of the account 8101, six of 8102. None is said to be older than its history: only those days are read."""
+    world = build_world(1, int(NOON), history_days=HISTORY_DAYS, lines=30)
+    for line in world.lines.values():
+        if line.activated_at is not None:
+            line.activated_at = max(line.activated_at, int(NOON) - HISTORY_DAYS * DAY_SECONDS)
+            line.sim.affected_at = max(line.sim.affected_at or 0, line.activated_at)
+    return Original(world)
 
 
 class HeldSleep:

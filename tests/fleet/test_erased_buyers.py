@@ -73,16 +73,16 @@ async def connect(stage: ReadModelStage, account: int | None) -> None:
     await stage.world.store.write(set_connection, organisation=stage.who.organisation, mode=mode, account_id=account, own_token=None)
 
 
-async def test_who_is_erased_while_no_names_are_kept_does_not_come_back_with_them(both: ReadModelStage) -> None:
-    line, other = named_line(both), both.line(1)
+async def test_who_is_erased_while_no_names_are_kept_does_not_come_back_with_them(stage: ReadModelStage) -> None:
+    line, other = named_line(stage), stage.line(1)
     other.name = "Kari Berg"
-    await both.count()
-    await both.sync()
-    await choose(both, kept=False)
-    await erase(both)
-    await choose(both, kept=True)
-    await nothing_is_stored(both, line)
-    assert await both.iccids(text="kari berg") == [other.iccid]
+    await stage.count()
+    await stage.sync()
+    await choose(stage, kept=False)
+    await erase(stage)
+    await choose(stage, kept=True)
+    await nothing_is_stored(stage, line)
+    assert await stage.iccids(text="kari berg") == [other.iccid]
 
 
 async def test_who_is_erased_before_the_fleet_was_listed_is_never_stored(both: ReadModelStage) -> None:
@@ -96,52 +96,52 @@ async def test_who_is_erased_before_the_fleet_was_listed_is_never_stored(both: R
         await nothing_is_stored(both, each)
 
 
-async def test_who_is_erased_while_there_is_no_connection_is_not_stored_by_the_next_one(both: ReadModelStage) -> None:
-    line = named_line(both)
-    await both.count()
-    await both.sync()
-    await connect(both, None)
-    await erase(both)
-    assert await texts(both) and not {each for each in await texts(both) if "solberg" in each.lower()}
-    await connect(both, ACCOUNT)
-    await both.count()
-    await both.sync()
-    await nothing_is_stored(both, line)
+async def test_who_is_erased_while_there_is_no_connection_is_not_stored_by_the_next_one(stage: ReadModelStage) -> None:
+    line = named_line(stage)
+    await stage.count()
+    await stage.sync()
+    await connect(stage, None)
+    await erase(stage)
+    assert await texts(stage) and not {each for each in await texts(stage) if "solberg" in each.lower()}
+    await connect(stage, ACCOUNT)
+    await stage.count()
+    await stage.sync()
+    await nothing_is_stored(stage, line)
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_an_address_is_the_same_in_every_spelling(both: ReadModelStage, known: bool) -> None:
+async def test_an_address_is_the_same_in_every_spelling(stage: ReadModelStage, known: bool) -> None:
     spellings = {
         " Blank.Solberg@post.example\t": "blank.solberg@post.example",
         "ingrid.\u017folberg@post.example": ADDRESS,  # a long s
         LONG_ADDRESS: LONG_ADDRESS.upper(),
     }
     for number, told in enumerate(spellings):
-        both.line(number).name, both.line(number).email = " Ingrid Solberg ", told
+        stage.line(number).name, stage.line(number).email = " Ingrid Solberg ", told
     if known:
-        await both.count()
-        await both.sync()
-        assert {"Ingrid Solberg", "Blank.Solberg@post.example", LONG_ADDRESS} <= await texts(both)
+        await stage.count()
+        await stage.sync()
+        assert {"Ingrid Solberg", "Blank.Solberg@post.example", LONG_ADDRESS} <= await texts(stage)
     for asked in spellings.values():
-        await erase(both, asked)
-    await both.count()
-    await nothing_is_stored(both, both.line())
+        await erase(stage, asked)
+    await stage.count()
+    await nothing_is_stored(stage, stage.line())
 
 
-async def test_a_line_that_was_away_when_its_buyer_was_erased_comes_back_without_names(both: ReadModelStage) -> None:
-    line = named_line(both)
+async def test_a_line_that_was_away_when_its_buyer_was_erased_comes_back_without_names(stage: ReadModelStage) -> None:
+    line = named_line(stage)
     line.email = None
-    await both.count()
-    await both.sync()
-    await sell(both, line)
+    await stage.count()
+    await stage.sync()
+    await sell(stage, line)
     line.account_id = SIBLING
-    await list_again(both)
-    assert "Ingrid Solberg" in await texts(both)
-    await erase(both)
-    assert not {each for each in await texts(both) if "solberg" in each.lower()}
+    await list_again(stage)
+    assert "Ingrid Solberg" in await texts(stage)
+    await erase(stage)
+    assert not {each for each in await texts(stage) if "solberg" in each.lower()}
     line.account_id = ACCOUNT
-    await nothing_is_stored(both, line)
-    assert await both.iccids(text=line.iccid) == [line.iccid]
+    await nothing_is_stored(stage, line)
+    assert await stage.iccids(text=line.iccid) == [line.iccid]
 
 
 async def test_what_is_left_of_a_former_connection_is_erased_as_well(both: ReadModelStage) -> None:

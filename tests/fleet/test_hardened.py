@@ -5,7 +5,6 @@ from collections import Counter
 
 import anyio
 import orjson
-import pytest
 
 from storage.fleet_lines import mark_lines
 from storage.fleet_problem_lists import ProblemFilter, ProblemList, list_problems
@@ -57,31 +56,31 @@ async def test_a_turn_whose_fleet_ends_meanwhile_asks_for_no_line_twice(stage: R
     assert max(asked.values()) == 1
 
 
-async def test_a_clock_that_was_a_month_ahead_once_does_not_stop_the_model(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    both.clock.advance(MONTH)
-    await both.sync()
-    both.clock.advance(-MONTH)
-    both.line().statuses[-1].status = "SUSPENDED"
-    assert (await both.status())["status"] == "catching_up"
-    both.clock.advance(6 * MINUTE)
-    assert await both.count(status="SUSPENDED") == 1  # where no worker runs, a question reads the fleet
-    await both.sync()
-    assert await both.count(status="SUSPENDED") == 1
-    assert (await both.status())["listed_at"] == "2027-01-15T12:06:00Z"
+async def test_a_clock_that_was_a_month_ahead_once_does_not_stop_the_model(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    stage.clock.advance(MONTH)
+    await stage.sync()
+    stage.clock.advance(-MONTH)
+    stage.line().statuses[-1].status = "SUSPENDED"
+    assert (await stage.status())["status"] == "catching_up"
+    stage.clock.advance(6 * MINUTE)
+    assert await stage.count(status="SUSPENDED") == 1  # where no worker runs, a question reads the fleet
+    await stage.sync()
+    assert await stage.count(status="SUSPENDED") == 1
+    assert (await stage.status())["listed_at"] == "2027-01-15T12:06:00Z"
 
 
-async def test_the_lease_of_a_process_that_died_before_the_clock_went_back_is_taken(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    both.clock.advance(6 * MINUTE)
-    store, now, instance = both.world.store, both.clock.now(), both.world.pipeline.deps.network_instance
+async def test_the_lease_of_a_process_that_died_before_the_clock_went_back_is_taken(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    stage.clock.advance(6 * MINUTE)
+    store, now, instance = stage.world.store, stage.clock.now(), stage.world.pipeline.deps.network_instance
     assert await store.write(claim_next_fleet, token="lse_dead", now=now, until=now + 30.0, instance=instance) is not None
-    both.clock.advance(-2 * HOUR)
-    both.line().statuses[-1].status = "SUSPENDED"
-    await both.sync()
-    assert await both.count(status="SUSPENDED") == 1
+    stage.clock.advance(-2 * HOUR)
+    stage.line().statuses[-1].status = "SUSPENDED"
+    await stage.sync()
+    assert await stage.count(status="SUSPENDED") == 1
 
 
 async def test_a_key_for_some_lines_learns_nothing_of_the_others(stage: ReadModelStage) -> None:
@@ -113,11 +112,11 @@ CRAFTED = (
 )
 
 
-@pytest.mark.parametrize("parts", CRAFTED, ids=[f"{name} {value!r} {number}"[:40] for name, value, number in CRAFTED])
-async def test_a_crafted_cursor_is_refused(both: ReadModelStage, parts: list[object]) -> None:
-    cursor = base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
-    said = await both.query(sort=str(parts[0]).removeprefix("-"), starting_after=cursor, answers=400)
-    assert said["param"] == "starting_after"
+async def test_a_crafted_cursor_is_refused(both: ReadModelStage) -> None:
+    for parts in CRAFTED:
+        cursor = base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+        said = await both.query(sort=str(parts[0]).removeprefix("-"), starting_after=cursor, answers=400)
+        assert said["param"] == "starting_after", parts
 
 
 async def test_the_country_code_000_is_no_networks(stage: ReadModelStage) -> None:

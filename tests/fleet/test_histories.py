@@ -12,9 +12,9 @@ from tests.fleet.histories import FleetHistory, run_history
 from tests.fleet.history_stage import HistoryStage, build_history_stage
 from tests.simulation.loop import SimLoop
 
-HISTORIES = 40
+HISTORIES = 12
 """`python -m tests.fleet.histories --count 2000` plays as many as it is told."""
-PER_TEST = 20
+PER_TEST = 12
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_after_any_history_the_model_is_what_the_network_is(stage: HistoryStage,
 
 
 def test_one_seed_has_one_history(stage: HistoryStage) -> None:
-    assert [run_history(stage, seed).told for seed in range(3)] == [run_history(stage, seed).told for seed in range(3)]
+    assert run_history(stage, 0).told == run_history(stage, 0).told
 
 
 def test_a_lease_is_held_as_long_as_a_listing_takes(stage: HistoryStage) -> None:

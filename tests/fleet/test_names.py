@@ -59,20 +59,20 @@ async def test_an_admin_erases_all_names_and_has_them_back(both: ReadModelStage)
     assert "Ingrid Solberg" in await texts(both)
 
 
-async def test_a_list_that_is_on_its_way_brings_no_names_back(both: ReadModelStage) -> None:
-    named_line(both)
-    await both.status()
+async def test_a_list_that_is_on_its_way_brings_no_names_back(stage: ReadModelStage) -> None:
+    named_line(stage)
+    await stage.status()
 
     async def erase() -> None:
-        await choose(both, kept=False)
-        both.trouble("listSubscriber", code=3, times=None)  # no further list sets it right
+        await choose(stage, kept=False)
+        stage.trouble("listSubscriber", code=3, times=None)  # no further list sets it right
 
-    both.sleep.act = erase
-    both.trouble("listSubscriber", delay=1.0)
-    await both.sync()
-    assert both.sleep.act is None
-    assert (await both.status())["lines"] == 13
-    assert await texts(both) == set()
+    stage.sleep.act = erase
+    stage.trouble("listSubscriber", delay=1.0)
+    await stage.sync()
+    assert stage.sleep.act is None
+    assert (await stage.status())["lines"] == 13
+    assert await texts(stage) == set()
 
 
 async def test_what_the_deployment_keeps_holds_where_nobody_has_chosen(stage: ReadModelStage) -> None:
@@ -105,56 +105,56 @@ async def erase_buyer(stage: ReadModelStage, email: str) -> None:
     await stage.write("POST", f"/v1/storefronts/{made.json()['id']}/erase-buyer", email=email)
 
 
-async def test_a_buyer_who_was_erased_stays_erased(both: ReadModelStage) -> None:
-    line = named_line(both)
-    await both.count()
-    await both.sync()
-    await erase_buyer(both, "ingrid.solberg@post.example")
+async def test_a_buyer_who_was_erased_stays_erased(stage: ReadModelStage) -> None:
+    line = named_line(stage)
+    await stage.count()
+    await stage.sync()
+    await erase_buyer(stage, "ingrid.solberg@post.example")
     for _ in range(3):
-        assert not {each for each in await texts(both) if "solberg" in each.lower()}
-        assert await both.count(text="solberg") == 0
+        assert not {each for each in await texts(stage) if "solberg" in each.lower()}
+        assert await stage.count(text="solberg") == 0
         line.balance += 1_000_000  # the network goes on telling the name
-        both.clock.advance(6 * MINUTE)
-        await both.sync()
-    await both.write("PUT", f"/v1/subscribers/{line.iccid}/contact", firstName="Ingrid", lastName="Solberg")
-    assert await both.count(text="solberg") == 0
-    await both.sync()
-    await both.query(text=line.iccid, fresh=True, limit=20)
-    assert not {each for each in await texts(both) if "solberg" in each.lower()}
+        stage.clock.advance(6 * MINUTE)
+        await stage.sync()
+    await stage.write("PUT", f"/v1/subscribers/{line.iccid}/contact", firstName="Ingrid", lastName="Solberg")
+    assert await stage.count(text="solberg") == 0
+    await stage.sync()
+    await stage.query(text=line.iccid, fresh=True, limit=20)
+    assert not {each for each in await texts(stage) if "solberg" in each.lower()}
 
 
 @pytest.mark.parametrize("by_us", [True, False])
-async def test_the_names_of_a_line_that_has_ended_go_for_good(both: ReadModelStage, by_us: bool) -> None:
-    line = named_line(both)
-    await both.count()
-    await both.sync()
+async def test_the_names_of_a_line_that_has_ended_go_for_good(stage: ReadModelStage, by_us: bool) -> None:
+    line = named_line(stage)
+    await stage.count()
+    await stage.sync()
     if by_us:
-        await both.write("PUT", f"/v1/subscribers/{line.iccid}/status", status="END_OF_LIFE", irreversible=True)
-        assert not {each for each in await texts(both) if "solberg" in each.lower()}
+        await stage.write("PUT", f"/v1/subscribers/{line.iccid}/status", status="END_OF_LIFE", irreversible=True)
+        assert not {each for each in await texts(stage) if "solberg" in each.lower()}
     else:
         line.statuses[-1].status = "END_OF_LIFE"
     for _ in range(2):
-        both.clock.advance(6 * MINUTE)
-        await both.sync()
-    assert not {each for each in await texts(both) if "solberg" in each.lower()}
+        stage.clock.advance(6 * MINUTE)
+        await stage.sync()
+    assert not {each for each in await texts(stage) if "solberg" in each.lower()}
 
 
-async def test_no_secret_of_a_card_is_stored(both: ReadModelStage) -> None:
-    for line in both.network.lines.values():
+async def test_no_secret_of_a_card_is_stored(stage: ReadModelStage) -> None:
+    for line in stage.network.lines.values():
         line.sim.confirmation_code = f"CONF-{line.id}"
-    await both.count()
-    await both.sync()
-    await both.query(fresh=True, limit=20)
+    await stage.count()
+    await stage.sync()
+    await stage.query(fresh=True, limit=20)
 
     def dump(connection: Connection) -> str:
         schema = "select name from sqlite_master where type = 'table'" if connection.dialect_name == "sqlite" else TABLES
         names = [row["name"] for row in rows_of(connection, schema)]
         return "\n".join(repr(rows_of(connection, f'select * from "{name}"')) for name in names)
 
-    everything = await both.world.store.read(dump)
-    line = both.line()
+    everything = await stage.world.store.read(dump)
+    line = stage.line()
     assert line.iccid in everything
-    cards = [each.sim for account in (8101,) for each in both.network.lines_of(account)]
+    cards = [each.sim for account in (8101,) for each in stage.network.lines_of(account)]
     secrets = {
         code for sim in cards for code in (sim.pin1, sim.pin2, sim.puk1, sim.puk2, sim.activation_code, sim.confirmation_code) if code
     }

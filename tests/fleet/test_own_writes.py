@@ -156,20 +156,20 @@ async def test_a_list_that_began_before_writes_no_row_over_a_change(both: ReadMo
     assert (await both.stored()).details[line.id]["name"] != line.name  # the rest of that row was not written either
 
 
-async def test_a_reading_that_began_before_writes_no_row_over_a_change(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    line = both.line()
-    await make(both, OwnCall("modify_subscriber_steering_list", {"iccid": line.iccid, "listId": 18}, {}, {}))
-    both.sleep.act = partial(suspend_unseen, both, line)
-    both.trouble("listSubscriberPrepaidPackages", delay=1.0)
-    await both.sync()
-    assert both.sleep.act is None
-    assert await both.count(text=line.iccid, status="SUSPENDED") == 1
-    both.world.sandbox.faults.clear()
-    both.clock.advance(16 * 60)
-    await both.sync()
-    assert await both.differences() == []
+async def test_a_reading_that_began_before_writes_no_row_over_a_change(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    line = stage.line()
+    await make(stage, OwnCall("modify_subscriber_steering_list", {"iccid": line.iccid, "listId": 18}, {}, {}))
+    stage.sleep.act = partial(suspend_unseen, stage, line)
+    stage.trouble("listSubscriberPrepaidPackages", delay=1.0)
+    await stage.sync()
+    assert stage.sleep.act is None
+    assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
+    stage.world.sandbox.faults.clear()
+    stage.clock.advance(16 * 60)
+    await stage.sync()
+    assert await stage.differences() == []
 
 
 async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: ReadModelStage) -> None:
@@ -183,15 +183,15 @@ async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: R
     assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
-async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    line = both.line(account=8102)
+async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    line = stage.line(account=8102)
     line.account_id = 8101
-    both.network.lookup.moved()
-    assert await both.count(text=line.iccid) == 0
-    await both.write("PUT", f"/v1/subscribers/{line.iccid}/status", status="SUSPENDED")
-    assert await both.count(text=line.iccid, status="SUSPENDED") == 1
+    stage.network.lookup.moved()
+    assert await stage.count(text=line.iccid) == 0
+    await stage.write("PUT", f"/v1/subscribers/{line.iccid}/status", status="SUSPENDED")
+    assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
 async def test_an_issued_esim_is_no_longer_in_stock(both: ReadModelStage) -> None:
@@ -218,14 +218,14 @@ async def test_a_change_that_cannot_be_read_again_is_said_to_be_missing(stage: R
     )
 
 
-async def test_a_change_whose_outcome_nobody_knows_is_looked_at(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    line = both.line()
-    both.trouble("modifySubscriberStatus", drop_after=True)
-    said = await both.http.put(f"/v1/subscribers/{line.iccid}/status", json={"status": "SUSPENDED"})
+async def test_a_change_whose_outcome_nobody_knows_is_looked_at(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    line = stage.line()
+    stage.trouble("modifySubscriberStatus", drop_after=True)
+    said = await stage.http.put(f"/v1/subscribers/{line.iccid}/status", json={"status": "SUSPENDED"})
     assert said.status_code == 502
-    assert await both.count(text=line.iccid, status="SUSPENDED") == 1
+    assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
 async def test_a_push_makes_its_line_due(both: ReadModelStage) -> None:

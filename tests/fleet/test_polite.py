@@ -128,61 +128,61 @@ async def test_two_workers_never_read_the_same_line(both: ReadModelStage) -> Non
     assert both.calls("listSubscriber") != [] and len(both.calls("listSubscriber")) == 2
 
 
-async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_ends(both: ReadModelStage) -> None:
-    await both.status()
-    dead = both.new_sync()
+async def test_a_worker_that_dies_leaves_the_fleet_to_the_next_when_its_lease_ends(stage: ReadModelStage) -> None:
+    await stage.status()
+    dead = stage.new_sync()
     async with anyio.create_task_group() as group:
 
         async def die() -> None:
             async def never() -> None:
                 await anyio.sleep_forever()
 
-            both.sleep.act = never
-            both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+            stage.sleep.act = never
+            stage.trouble("listSubscriberPrepaidPackages", delay=1.0)
             await dead.step()
 
         group.start_soon(die)
-        while both.sleep.act is not None or not both.calls("listSubscriberPrepaidPackages"):
+        while stage.sleep.act is not None or not stage.calls("listSubscriberPrepaidPackages"):
             await anyio.sleep(0.001)
-        await both.sync()
-        assert (await both.status())["lines"] == 13
-        both.clock.advance(31)
-        await both.sync()
-        assert (await both.status())["waiting"]["never_read"] == 0
+        await stage.sync()
+        assert (await stage.status())["lines"] == 13
+        stage.clock.advance(31)
+        await stage.sync()
+        assert (await stage.status())["waiting"]["never_read"] == 0
         group.cancel_scope.cancel()
-    both.clock.advance(301)
-    await both.sync()
-    assert await both.differences() == []
+    stage.clock.advance(301)
+    await stage.sync()
+    assert await stage.differences() == []
 
 
-async def test_a_turn_that_is_cancelled_gives_its_lease_back(both: ReadModelStage) -> None:
-    await both.status()
+async def test_a_turn_that_is_cancelled_gives_its_lease_back(stage: ReadModelStage) -> None:
+    await stage.status()
     with anyio.CancelScope() as scope:
 
         async def leave() -> None:
             scope.cancel()
             await anyio.sleep_forever()
 
-        both.sleep.act = leave
-        both.trouble("listSubscriberPrepaidPackages", delay=1.0)
-        await both.new_sync().step()
+        stage.sleep.act = leave
+        stage.trouble("listSubscriberPrepaidPackages", delay=1.0)
+        await stage.new_sync().step()
     assert scope.cancelled_caught
-    await both.sync()
-    assert await both.differences() == []
+    await stage.sync()
+    assert await stage.differences() == []
 
 
-async def test_a_process_that_ends_stops_reading_and_the_next_one_goes_on_where_it_was(both: ReadModelStage) -> None:
-    chore = fleet_chore(both.world.pipeline.deps, both.reports.append, lambda: True)
-    both.trouble("listSubscriberPrepaidPackages", delay=1.0)
+async def test_a_process_that_ends_stops_reading_and_the_next_one_goes_on_where_it_was(stage: ReadModelStage) -> None:
+    chore = fleet_chore(stage.world.pipeline.deps, stage.reports.append, lambda: True)
+    stage.trouble("listSubscriberPrepaidPackages", delay=1.0)
 
     async def end() -> None:
         chore.stop()
 
-    both.sleep.act = end
+    stage.sleep.act = end
     await chore.run()
-    assert both.sleep.act is None
-    read = len(both.calls("listSubscriberPrepaidPackages"))
+    assert stage.sleep.act is None
+    read = len(stage.calls("listSubscriberPrepaidPackages"))
     assert read > 0
-    await both.sync()
-    assert len(both.calls("listSubscriberPrepaidPackages")) > read
-    assert await both.differences() == []
+    await stage.sync()
+    assert len(stage.calls("listSubscriberPrepaidPackages")) > read
+    assert await stage.differences() == []

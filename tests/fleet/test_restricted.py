@@ -52,15 +52,15 @@ async def test_a_key_for_some_lines_learns_of_no_other(both: ReadModelStage) -> 
     assert sum((await both.status(http))["waiting"].values()) <= 2 < sum((await both.status())["waiting"].values()) + 3
 
 
-async def test_a_key_for_one_account_learns_of_no_other(both: ReadModelStage) -> None:
-    who, _ = await both.beside(token=OWN_TOKEN)
-    both.who = who
-    http = await both.restricted(account_ids=(SIBLING,))
-    inside = {line.iccid for line in both.network.lines_of(SIBLING)}
-    await oracles(both, http, inside, {line.iccid for account in (ACCOUNT, 8103, 8104) for line in both.network.lines_of(account)})
-    refused = await both.query(http=http, accountId=ACCOUNT, answers=403)
+async def test_a_key_for_one_account_learns_of_no_other(stage: ReadModelStage) -> None:
+    who, _ = await stage.beside(token=OWN_TOKEN)
+    stage.who = who
+    http = await stage.restricted(account_ids=(SIBLING,))
+    inside = {line.iccid for line in stage.network.lines_of(SIBLING)}
+    await oracles(stage, http, inside, {line.iccid for account in (ACCOUNT, 8103, 8104) for line in stage.network.lines_of(account)})
+    refused = await stage.query(http=http, accountId=ACCOUNT, answers=403)
     assert refused["code"] == "credential_restricted"
-    assert await both.count(http=http, accountId=SIBLING) == len(inside)
+    assert await stage.count(http=http, accountId=SIBLING) == len(inside)
 
 
 async def test_a_key_for_some_lines_is_told_to_name_no_account(stage: ReadModelStage) -> None:

@@ -79,10 +79,10 @@ async def test_a_line_that_moves_is_hidden_where_it_was_and_begins_anew_where_it
     assert await both.differences(other.organisation, frozenset({SIBLING})) == []
 
 
-async def test_a_line_that_comes_back_has_no_past(both: ReadModelStage) -> None:
-    await both.count()
-    await both.sync()
-    line, fleet = both.line(), (await both.stored()).id
+async def test_a_line_that_comes_back_has_no_past(stage: ReadModelStage) -> None:
+    await stage.count()
+    await stage.sync()
+    line, fleet = stage.line(), (await stage.stored()).id
 
     def remember(connection: Connection) -> None:
         month = f"insert into fleet_month values ({fleet}, {line.id}, 739000, 242, 1, 33, 5, 0, 0, 0)"
@@ -90,15 +90,15 @@ async def test_a_line_that_comes_back_has_no_past(both: ReadModelStage) -> None:
         names = "fleet, subscriber_id, cause, place, since, money, evidence, opened, seen, closed"
         connection.driver.execute(f"insert into fleet_problem ({names}) values ({fleet}, {line.id}, 'abroad', 0, 1, 1, '', 1, 1, 0)", {})
 
-    await both.world.store.write(remember)
-    move(both, line, SIBLING)
-    both.clock.advance(6 * MINUTE)
-    await both.sync()
-    assert (await both.count(text=line.iccid), await both.count(problem="abroad")) == (0, 0)
-    move(both, line, ACCOUNT)
-    both.clock.advance(6 * MINUTE)
-    await both.sync()
-    assert (await both.count(text=line.iccid), await both.count(problem="abroad")) == (1, 0)
+    await stage.world.store.write(remember)
+    move(stage, line, SIBLING)
+    stage.clock.advance(6 * MINUTE)
+    await stage.sync()
+    assert (await stage.count(text=line.iccid), await stage.count(problem="abroad")) == (0, 0)
+    move(stage, line, ACCOUNT)
+    stage.clock.advance(6 * MINUTE)
+    await stage.sync()
+    assert (await stage.count(text=line.iccid), await stage.count(problem="abroad")) == (1, 0)
 
     def left(connection: Connection) -> list[int]:
         return [
@@ -106,8 +106,8 @@ async def test_a_line_that_comes_back_has_no_past(both: ReadModelStage) -> None:
             for table in ("fleet_month where", "fleet_problem where cause = 'abroad' and")
         ]
 
-    assert await both.world.store.read(left) == [0, 0]
-    assert await both.differences() == []
+    assert await stage.world.store.read(left) == [0, 0]
+    assert await stage.differences() == []
 
 
 async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(both: ReadModelStage) -> None:

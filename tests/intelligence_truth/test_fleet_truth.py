@@ -1,5 +1,7 @@
 """The judge of fleet problems on a network small enough to count by hand: every cause, on both sides of its limit."""
 
+import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -518,6 +520,5 @@ def test_lines_planted_beside_a_limit_are_on_the_side_that_they_were_planted_on(
 
 
 def test_a_network_with_borders_is_the_same_every_time(bordered: ScenarioPair) -> None:
-    again = build_scenario_pair(3, MIDNIGHT, lines=400, history_days=60, borders=True)
-    assert again.truth == bordered.truth
-    assert again.world.lines == bordered.world.lines
+    values = re.sub(r"\b[A-Za-z_][\w.]*\(", "(", repr((bordered.truth, bordered.world.lines)))  # without the names of classes
+    assert hashlib.sha256(values.encode()).hexdigest()[:24] == "4958f7243dfb3a650f2c1a81"

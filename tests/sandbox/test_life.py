@@ -57,7 +57,7 @@ def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
     run_world_to(straight, end)
     random = Random(seed)
     marks = [random.randrange(SMALL_NOON, end) for _ in range(random.choice((1, 5, 60)))]
-    marks += [deed.at for deed in plan_line_day(1, cut.lines[901], SMALL_NOON // DAY_SECONDS + 3)] + [
+    marks += [deed.at for deed in plan_line_day(1, cut.lines[901], SMALL_NOON // DAY_SECONDS + 3, {})] + [
         SMALL_NOON + DAY_SECONDS // 2,
         SMALL_NOON + DAY_SECONDS * 3 // 2,
     ]
@@ -73,7 +73,7 @@ def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
 
 def test_an_event_at_the_very_moment_is_run_and_the_next_is_not() -> None:
     world = lively_world()
-    plan = sorted(deed for deed in plan_line_day(1, world.lines[902], SMALL_NOON // DAY_SECONDS + 1) if deed.kind == DATA)
+    plan = sorted(deed for deed in plan_line_day(1, world.lines[902], SMALL_NOON // DAY_SECONDS + 1, {}) if deed.kind == DATA)
     run_world_to(world, plan[0].at - 1)
     before = len(world.lines[902].cdrs)
     run_world_to(world, plan[0].at)
@@ -109,7 +109,7 @@ def test_a_line_without_credit_is_seen_but_gets_no_data() -> None:
 
 
 def test_a_traveller_goes_away_and_comes_home() -> None:
-    countries = [stay.iso2 for number in range(20_000, 20_084) for stay in stays_of_day(1, 901, LIVELY, number)]
+    countries = [stay.iso2 for number in range(20_000, 20_084) for stay in stays_of_day(1, 901, LIVELY, number, {})]
     changes = [after for before, after in pairwise(countries) if before != after]
     assert len(changes) > 6
     assert all(before != after for before, after in pairwise(changes))

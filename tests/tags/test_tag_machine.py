@@ -119,6 +119,6 @@ class PostgresTagMachine(TagMachine):
 
 
 TestTags = TagMachine.TestCase
-TestTags.settings = settings(max_examples=6, stateful_step_count=14, deadline=None)
+TestTags.settings = settings(max_examples=3, stateful_step_count=14, deadline=None)
 TestTagsOnPostgres = pytest.mark.postgres(PostgresTagMachine.TestCase)
-TestTagsOnPostgres.settings = settings(max_examples=3, stateful_step_count=12, deadline=None)
+TestTagsOnPostgres.settings = settings(max_examples=1, stateful_step_count=12, deadline=None)
