@@ -32,6 +32,7 @@ BRIDGE = "bridge-secret-canary-90ab12cd34"
 SECRETS = {"managed token": MANAGED, "own token": OWN, "bridge secret": BRIDGE, "PIN or PUK": PIN}
 BRIDGE_PATH = "/v1/webhooks/bridge4ip"
 
+
 class Tenant(NamedTuple):
     organisation: str
     key: str
