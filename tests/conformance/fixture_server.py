@@ -1,4 +1,4 @@
-"""Serve the fixtures: `python -m tests.conformance.fixture_server MODE`; the port is printed when it is ready.
+"""Serve the fixtures over a real socket, from a thread of this process: what a process of its own would import is here already.
 
 Production is the whole way of a request: HTTP door, gate, credential, MCP door, stateless transport. Stateful is the same server and
 settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client. Catalogue is production with
@@ -6,16 +6,18 @@ the operations of the door's own tests; whole_sdk is that without the short way 
 """
 
 import socket
-import sys
 import tempfile
 import warnings
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 import uvicorn
+from anyio.abc import TaskStatus
+from anyio.from_thread import start_blocking_portal
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPDeprecationWarning
 
@@ -83,22 +85,28 @@ async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
         yield server.app
 
 
-async def main(mode: str) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
+async def serve(mode: str, listener: socket.socket, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
     make = {"production": production, "stateful": stateful, "catalogue": catalogue, "whole_sdk": whole_sdk}[mode]
     with tempfile.TemporaryDirectory() as folder:
-        async with make(Path(folder), settings_for(port)) as app:
+        async with make(Path(folder), settings_for(listener.getsockname()[1])) as app:
             config = uvicorn.Config(app, http="httptools", lifespan="off", log_level="error", timeout_graceful_shutdown=1)
             server = uvicorn.Server(config)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(server.serve, [listener])
-                while not server.started:
-                    await anyio.sleep(0.01)
-                sys.stdout.write(f"{port}\n")
-                sys.stdout.flush()
+                task_status.started()
+                await stop.wait()
+                server.should_exit = True
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore", MCPDeprecationWarning)
-    anyio.run(main, sys.argv[1])
+@contextmanager
+def serving_fixtures(mode: str) -> Generator[str]:
+    """The address of a server in this mode. Its socket listens from the start, so nobody comes too early."""
+    with warnings.catch_warnings(), start_blocking_portal() as portal, socket.create_server(("127.0.0.1", 0)) as listener:
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        stop = portal.call(anyio.Event)
+        served, _ = portal.start_task(partial(serve, mode, listener, stop))
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        finally:
+            portal.call(stop.set)
+            served.result(30)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_conformance import MODULES, NODE, serving_fixtures
+from tests.conformance.fixture_server import serving_fixtures
+from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import ROOT
 
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"

