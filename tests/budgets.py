@@ -77,11 +77,9 @@ SECONDS = {
 REST = 10.0  # files that stand directly in tests/
 # Files that take longest begin first, so that no core waits at the end for the other.
 LONGEST = (
-    "tests/browser/test_cards.py",
+    "tests/browser/test_console.py",
     "tests/console/test_every_console_page.py",
     "tests/simulation/test_simulation.py",
-    "tests/browser/test_console.py",
-    "tests/browser/test_shop.py",
     "tests/openapi/test_openapi_generator.py",
     "tests/contract/test_identities.py",
     "tests/contract/test_fuzz.py",
@@ -89,9 +87,7 @@ LONGEST = (
     "tests/kill/test_kills.py",
     "tests/cli/test_simulated_network.py",
     "tests/abuse/test_hostile_input.py",
-    "tests/abuse/test_upstream_secrets.py",
     "tests/kill/test_restart.py",
-    "tests/conformance/test_conformance.py",
     "tests/evidence/test_reconciliation.py",
     "tests/storage/test_migrate.py",
 )

@@ -12,6 +12,6 @@ STRIDE = 3
 
 
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
-async def test_killed_at_every_step_what_was_approved_is_executed_once(stage: TenantStage) -> None:
+async def test_killed_at_each_third_step_what_was_approved_is_executed_once(stage: TenantStage) -> None:
     assert len(EVERY_KILL) >= 20
     assert await kill_all(stage, EVERY_KILL[::STRIDE]) == []
