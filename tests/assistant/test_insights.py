@@ -99,7 +99,7 @@ UNMEASURED = (
     card("Twelve lines are active."),
     card("\u0661\u0662 lines are active."),
     card("About \u00bd of {active} lines."),
-    card("{active} lines", title="2.5 times more"),
+    card("{active} lines", title="97.25 times more"),
     card("See https://evil.example for {active} lines."),
     card("<b>{active}</b> lines."),
     card("Write to me@evil.example."),
