@@ -20,13 +20,24 @@ async def period(world: World, who: Credentials) -> Input:
 
 async def invoice(world: World, who: Credentials) -> Input:
     month = await period(world, who)
-    wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
-    made = await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), deps=world.pipeline.deps)
-    return {"id": made.row.id}
+    return {"id": await draft(world, who, month["period_id"])}
+
+
+async def billed_period(world: World, who: Credentials) -> Input:
+    """A month with a draft."""
+    month = await period(world, who)
+    await draft(world, who, month["period_id"])
+    return month
+
+
+async def draft(world: World, who: Credentials, month: str) -> str:
+    wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month, 250, 100)
+    return (await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), deps=world.pipeline.deps)).row.id
 
 
 INVOICED = {
     "create_invoice": period,
+    "list_invoices": billed_period,
     "get_invoice": invoice,
     "update_invoice": invoice,
     "void_invoice": invoice,
