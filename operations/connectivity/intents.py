@@ -210,10 +210,7 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     ],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
-    """List your intents with their eSIMs, newest first.
-
-    By status, and by when they were made.
-    """
+    """List your intents with their eSIMs, newest first."""
     asked = IntentFilter(params.status, params.since, params.until)
     most, after = params.limit + 1, params.starting_after
     rows = await ctx.deps.store.read(list_intents, organisation=ctx.organisation, asked=asked, after=after, most=most)
