@@ -13,8 +13,7 @@ the clock are the browser's, and where the machine had other work they say littl
 the middle one of them. A page holds the seal of its forms, so it is sent as it is, not compressed; the style sheet and the
 script are compressed. Upstream calls are those of a network in another process, by visit.
 """
-SLOW = """An outcome that no row of the audit log has is looked for in all of its rows: there is no index of outcomes. Economics and
-high_cost_subscribers spend their time in the sums over the days of all lines.
+SLOW = """Economics and high_cost_subscribers spend their time in the sums over the days of all lines, Fleet in counting the lines that fit.
 """
 HEAD = ("Page", "Aim ms", "CPU ms, p50", "p50 ms", "p99 ms", "kB", "Upstream calls", "CPU within the aim")
 

@@ -3,7 +3,7 @@
 import os
 
 LENGTH = int(os.environ.get("TEST_LENGTH", "1"))
-"""`TEST_LENGTH=10 python3 ./run test tests/invoices tests/storage` plays them at their former length and beyond it."""
+"""`TEST_LENGTH=10 python3 ./run test tests/invoices tests/storage` tries ten times as many."""
 
 
 def examples(count: int) -> int:

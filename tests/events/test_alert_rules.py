@@ -18,6 +18,7 @@ from operations.ledger.alert_rules import (
     supply_days,
 )
 from storage.alerts import AlertSettings
+from tests.length import examples
 from tests.world import NOON
 
 LOOK_SECONDS = 60.0
@@ -80,7 +81,7 @@ def has_held_top_up(moments: list[Moment]) -> bool:
     return False
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_an_alert_opens_once_for_each_true_crossing_and_never_flaps(seed: int) -> None:
     moments = lived(history(Random(seed), 150))

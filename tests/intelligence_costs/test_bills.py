@@ -23,6 +23,7 @@ from operations.intelligence.money.bills import NO_MONEY, FleetBill, LineBill, f
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCodes
 from storage.fleet_costs import LineMoney, NetworkMoney
 from storage.fleet_usage import FleetNetworkRow
+from tests.length import examples
 
 CODES = NetworkCodes(CoverageMap(), [])
 NOTHING = LineAdvice("none", "cheapest")
@@ -78,7 +79,7 @@ def micro(euros: float) -> int:
     return round(euros * 1_000_000)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(used_lines())
 def test_whatever_the_records_say_bills_add_up(found: list[UsedLine]) -> None:
     bills = [each.bill for each in found]
@@ -97,7 +98,7 @@ def test_whatever_the_records_say_bills_add_up(found: list[UsedLine]) -> None:
     assert [costs[number] for number in fleet.lines] == sorted(costs.values(), reverse=True)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(used_lines())
 def test_what_is_shown_of_a_bill_adds_up(found: list[UsedLine]) -> None:
     for _, _, bill in found:

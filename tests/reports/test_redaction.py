@@ -12,6 +12,7 @@ from operations.intelligence.reports.page import ReportContent, report_html
 from operations.intelligence.reports.redaction import redact_html, redact_json, redact_sheet, redact_text
 from operations.intelligence.reports.sheet import Sheet
 from operations.intelligence.shared_reports import short_json_number
+from tests.length import examples
 from tests.reports.paper import Paper
 from tests.reports.sheets import SHEET_ICCID, chart, sheet, sheet_table
 
@@ -202,7 +203,7 @@ SHEETS = st.fixed_dictionaries(
 SECRET = re.compile(r"\d{15}|[\w.]+@[\w-]+\.\w|\+[1-9]\d{6}|1\$[a-z.]+\$")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SHEETS)
 def test_whatever_a_sheet_holds_nothing_of_it_is_told(made: Any) -> None:
     found: Sheet = redact_sheet(made).sheet

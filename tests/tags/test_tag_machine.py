@@ -15,6 +15,7 @@ from simulators.network.entities import Line
 from storage.api_keys import revoke_key
 from tests.fleet.stage import ReadModelStage, open_read_model_stage
 from tests.harness.machine_runner import ServiceMachine
+from tests.length import examples
 from tests.network_facts import ACCOUNT, SIBLING
 from tests.tags.tagging import counts, list_again, move_line, tag, tags_shown, untag
 
@@ -119,6 +120,6 @@ class PostgresTagMachine(TagMachine):
 
 
 TestTags = TagMachine.TestCase
-TestTags.settings = settings(max_examples=3, stateful_step_count=14, deadline=None)
+TestTags.settings = settings(max_examples=examples(3), stateful_step_count=14, deadline=None)
 TestTagsOnPostgres = pytest.mark.postgres(PostgresTagMachine.TestCase)
-TestTagsOnPostgres.settings = settings(max_examples=1, stateful_step_count=12, deadline=None)
+TestTagsOnPostgres.settings = settings(max_examples=examples(1), stateful_step_count=12, deadline=None)

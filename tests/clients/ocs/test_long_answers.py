@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from clients.ocs.json_array import SLICE_BYTES, open_long_answer
 from clients.ocs.wire_schema import UnreadableAnswer
+from tests.length import examples
 
 HOSTILE = ('we]i}rd "{[ \\ é', 'a"},{"b', "\\", '\\"', "},", '"', "", "x" * 200)
 VALUES = st.recursive(
@@ -24,7 +25,7 @@ def answer(rows: list[object], **more: object) -> dict[str, object]:
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(("subscriberId", "name", "sim")), VALUES, max_size=3), max_size=6), indented=st.booleans()
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 async def test_it_is_the_answer_that_decoding_it_at_once_gives(rows: list[dict[str, object]], indented: bool) -> None:
     filler = [{"subscriberId": number, "name": HOSTILE[number % len(HOSTILE)], "imsiList": [{"id": 1}, {"id": 2}]} for number in range(900)]
     made = answer([*filler, *rows, *filler[:5]])
