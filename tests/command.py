@@ -110,9 +110,16 @@ def keep_bytecode() -> None:
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".venv" / "bytecode")
 
 
+def hear_interrupts() -> None:
+    """A shell lets what it starts in the background ignore Ctrl-C, and so would every program of the tests that are ended by it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
     keep_bytecode()
+    hear_interrupts()
     ramdisk.use()  # before anything is started: what has this folder ends with this process, however it ends
     if arguments:
         return int(pytest.main(arguments))

@@ -253,9 +253,19 @@ def test_what_the_demos_shop_sells_is_told_in_order_while_it_sells(place: Path, 
     assert [event["data"]["order"] for event in told] == [order["id"]] * 3
 
 
+def wait_for_places(http: httpx.Client, made: list[str]) -> None:
+    """Until the log has the events of these intents: an event gets its place soon after its commit, and who follows begins behind it."""
+    whole = {"follow": "false", "cursor": "0", "types": "esim.issued"}
+    for _ in range(1200):
+        if all(intent in http.get("/events/stream", params=whole).text for intent in made):
+            return
+    raise AssertionError("an event gets no place")
+
+
 def test_types_of_the_log_are_followed_in_its_order(place: Path, server: Running, where: dict[str, str]) -> None:
     with client(server.base_url, server.api_key) as http:
         made = issue(http, f"log-{len(where)}-1", f"log-{len(where)}-2")
+        wait_for_places(http, made)
     words = ("events", "tail", "--types", "esim.*", "--every", "0.2")
     with client(server.base_url, server.api_key) as http, following(*words, cwd=place, **where) as tail:
         tail.told("following esim.* of ")
