@@ -80,7 +80,6 @@ class ApprovalTable(TableDescription, row=ApprovalRow, table=True):
             "idempotency_key",
             unique=True,
             sqlite_where=OPEN_STATES,
-            postgresql_where=OPEN_STATES,
         ),
         sa.Index("approval_key", "organisation", "operation", "idempotency_key", "id"),
         sa.Index("approval_organisation", "organisation", "id"),

@@ -76,7 +76,7 @@ class AuditReadTable(TableDescription, row=AuditReadRow, table=True):
         sa.PrimaryKeyConstraint("organisation", "id"),
         sa.Index("audit_read_operation", "organisation", "operation", "id"),
         sa.Index("audit_read_key", "organisation", "key", "id"),
-        sa.Index("audit_read_outcome", "organisation", "outcome", "id", sqlite_where=REFUSED_ROWS, postgresql_where=REFUSED_ROWS),
+        sa.Index("audit_read_outcome", "organisation", "outcome", "id", sqlite_where=REFUSED_ROWS),
         CLUSTERED,
     )
 
@@ -108,7 +108,7 @@ class AuditTable(TableDescription, row=AuditRow, without=("id", "name"), table=T
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
         sa.Index("audit_principal", "organisation", "principal", "at", "id"),
         sa.Index("audit_key", "organisation", "key_id", "at", "id"),
-        sa.Index("audit_outcome", "organisation", "outcome", "at", "id", sqlite_where=NOT_OK_ROWS, postgresql_where=NOT_OK_ROWS),
+        sa.Index("audit_outcome", "organisation", "outcome", "at", "id", sqlite_where=NOT_OK_ROWS),
     )
 
 

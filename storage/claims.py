@@ -51,7 +51,7 @@ class ClaimTable(TableDescription, row=Claim, without=("lease",), table=True):
     __table_args__ = (
         sa.Index("claim_expires", "expires_at", sqlite_where=sa.text("expires_at IS NOT NULL")),
         # Keys that never expire, by their age.
-        sa.Index("claim_lasting", "claimed", sqlite_where=sa.text("expires_at IS NULL"), postgresql_where=sa.text("expires_at IS NULL")),
+        sa.Index("claim_lasting", "claimed", sqlite_where=sa.text("expires_at IS NULL")),
         sa.Index("claim_state", "state", "owner"),
     )
 

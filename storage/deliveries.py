@@ -59,12 +59,12 @@ class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
         # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
-        sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY, postgresql_where=WAITING_DELIVERY),
+        sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY),
         sa.Index("delivery_of_organisation", "organisation", "state", "event_id", "id"),
         sa.Index("delivery_of_endpoint", "endpoint_id", "state", "event_id", "id"),
         sa.Index("delivery_of_type", "organisation", "state", "type", "event_id", "id"),
         sa.Index("delivery_of_endpoint_type", "endpoint_id", "state", "type", "event_id", "id"),
-        sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2"), postgresql_where=sa.text("state = 2")),
+        sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2")),
         # What is under way, or was when its worker died: a few of however many are pending.
         sa.Index(
             "delivery_leased",
@@ -72,7 +72,6 @@ class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
             "endpoint_id",
             "organisation",
             sqlite_where=sa.text("lease IS NOT NULL"),
-            postgresql_where=sa.text("lease IS NOT NULL"),
         ),
     )
 

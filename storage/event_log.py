@@ -79,7 +79,6 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
             "event_log_unplaced",
             "arrival",
             sqlite_where=sa.text("position IS NULL"),
-            postgresql_where=sa.text("position IS NULL"),
         ),
         # Whoever writes an event pays for each index: the place of an event is indexed by the worker that gives it.
         sa.Index(
@@ -87,7 +86,6 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
             "organisation",
             "position",
             sqlite_where=sa.text("position IS NOT NULL"),
-            postgresql_where=sa.text("position IS NOT NULL"),
         ),
         sa.Index("event_log_type", "organisation", "type", "id"),
     )

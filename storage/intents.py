@@ -55,7 +55,7 @@ class IntentTable(TableDescription, row=IntentRow, table=True):
         sa.Index("intent_organisation", "organisation", "id"),
         sa.Index("intent_of_status", "organisation", "status", "id"),
         # What may be removed by its age: no line of the network is such an intent's.
-        sa.Index("intent_removable", "id", sqlite_where=REMOVABLE_INTENT, postgresql_where=REMOVABLE_INTENT),
+        sa.Index("intent_removable", "id", sqlite_where=REMOVABLE_INTENT),
     )
 
 

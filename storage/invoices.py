@@ -79,7 +79,7 @@ class InvoiceTable(TableDescription, row=Invoice, table=True):
         sa.Index("invoice_organisation", "organisation", "id", unique=True),
         sa.Index("invoice_of_status", "organisation", "status", "id"),
         sa.Index("invoice_of_period", "organisation", "period", "id"),
-        sa.Index("invoice_due", "due_at", sqlite_where=sa.text("status = 'sent'"), postgresql_where=sa.text("status = 'sent'")),
+        sa.Index("invoice_due", "due_at", sqlite_where=sa.text("status = 'sent'")),
     )
 
 

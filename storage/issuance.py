@@ -84,9 +84,9 @@ class IssuanceTable(TableDescription, row=IssuanceRow, table=True):
         sa.Index("issuance_claim", "organisation", "claim_key"),
         sa.Index("issuance_of_state", "state", "organisation", "dispatched", "key"),
         sa.Index("issuance_of_account", "account_id", "organisation", "state", "dispatched", "key"),
-        sa.Index("issuance_of_iccid", "organisation", "iccid", sqlite_where=DREW_ONE, postgresql_where=DREW_ONE),
+        sa.Index("issuance_of_iccid", "organisation", "iccid", sqlite_where=DREW_ONE),
         # Rows without an eSIM, and of no order, by the time they ended.
-        sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE, postgresql_where=REMOVABLE_ISSUANCE),
+        sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE),
     )
 
 

@@ -51,7 +51,7 @@ class MailNoticeTable(TableDescription, row=MailNotice, without=("person", "even
     ended_ms: BigInt | None
     mail: str
     __table_args__ = (
-        sa.Index("mail_notice_due", "due_ms", sqlite_where=sa.text("ended_ms IS NULL"), postgresql_where=sa.text("ended_ms IS NULL")),
+        sa.Index("mail_notice_due", "due_ms", sqlite_where=sa.text("ended_ms IS NULL")),
         # What waits, of each reader: what was told before is not gone through again.
         sa.Index(
             "mail_notice_waiting",
@@ -59,7 +59,6 @@ class MailNoticeTable(TableDescription, row=MailNotice, without=("person", "even
             "person",
             "due_ms",
             sqlite_where=sa.text("ended_ms IS NULL"),
-            postgresql_where=sa.text("ended_ms IS NULL"),
         ),
         sa.Index("mail_notice_digest", "organisation", "person", "day"),
         sa.Index("mail_notice_ended", "ended_ms"),

@@ -106,7 +106,6 @@ class StorefrontOrderTable(TableDescription, row=OrderRow, without=LEDGER_FIELDS
             "storefront_order_binding",
             "esim_binding",
             sqlite_where=sa.text("esim_binding IS NOT NULL"),
-            postgresql_where=sa.text("esim_binding IS NOT NULL"),
         ),
     )
 
