@@ -39,19 +39,19 @@ GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]
 
 GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now"))
 
-FIND_GRANT = Query(AccessGrant, sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
+FIND_GRANT = Query(AccessGrant, lambda _: sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
 
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_GRANT = Query(
     Membership,
-    SELECT_MEMBERSHIPS.join_from(
+    lambda _: SELECT_MEMBERSHIPS.join_from(
         MEMBERSHIP,
         ACCESS_GRANT,
         (ACCESS_GRANT.c.person_id == MEMBERSHIP.c.person_id) & (ACCESS_GRANT.c.organisation_id == MEMBERSHIP.c.organisation_id),
     ).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE),
 )
 
-INSERT_GRANT = Command(sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
+INSERT_GRANT = Command(lambda _: sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
 
 REVOKE_GRANT = Command(
     sa.update(ACCESS_GRANT)
@@ -60,7 +60,7 @@ REVOKE_GRANT = Command(
 )
 
 HOLD_GRANT = Query(
-    str, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
+    str, lambda _: sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
 )
 
 

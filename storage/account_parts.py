@@ -81,7 +81,7 @@ OF_LISTING = tuple(ACCOUNT_LISTING.c[name] == sa.bindparam(name) for name in ACC
 
 OF_PART = tuple(ACCOUNT_PART.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
 
-FIND_LISTING = Query(ListingRow, sa.select(*(ACCOUNT_LISTING.c[name] for name in ListingRow._fields)).where(*OF_LISTING))
+FIND_LISTING = Query(ListingRow, lambda _: sa.select(*(ACCOUNT_LISTING.c[name] for name in ListingRow._fields)).where(*OF_LISTING))
 
 FIND_PARTS = Query(
     PartRow,
@@ -97,16 +97,16 @@ PUT_LISTING = Command(upsert(ACCOUNT_LISTING, (*ACCOUNT_PLACE_FIELDS, *ListingRo
 
 PUT_PART = Command(upsert(ACCOUNT_PART, (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields), key=(*ACCOUNT_PLACE_FIELDS, "prefix")))
 
-COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
+COUNT_PARTS = Command(lambda _: sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
 
-DROP_LISTING = Command(sa.delete(ACCOUNT_LISTING).where(*OF_LISTING))
+DROP_LISTING = Command(lambda _: sa.delete(ACCOUNT_LISTING).where(*OF_LISTING))
 
-DROP_PARTS = Command(sa.delete(ACCOUNT_PART).where(*OF_PART))
+DROP_PARTS = Command(lambda _: sa.delete(ACCOUNT_PART).where(*OF_PART))
 
-DROP_PART = Command(sa.delete(ACCOUNT_PART).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")))
+DROP_PART = Command(lambda _: sa.delete(ACCOUNT_PART).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")))
 
 SWEEP_PARTS = Command(
-    sa.delete(ACCOUNT_PART).where(
+    lambda _: sa.delete(ACCOUNT_PART).where(
         sa.exists(
             sa.select(ACCOUNT_LISTING.c.lines).where(
                 *(ACCOUNT_LISTING.c[name] == ACCOUNT_PART.c[name] for name in ACCOUNT_PLACE_FIELDS),

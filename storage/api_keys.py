@@ -64,7 +64,7 @@ class EndedKey(NamedTuple):
 LogEndedKeys = Callable[[Connection, Sequence[EndedKey], float], None]
 """Writes the events of keys that have just ended, at a moment in Unix seconds."""
 
-REVOKE_API_KEY = Query(EndedKey, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")))
+REVOKE_API_KEY = Query(EndedKey, lambda _: sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")))
 
 # What was made with a credential, with a key that was made with it, and so on.
 KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindparam("credential")).cte("made", recursive=True)
@@ -171,7 +171,7 @@ NAMES_TAGS = API_KEY.c.restrictions.like('%"tags": [%')
 
 KEYS_WITH_TAGS = Query(
     str,
-    sa.select(API_KEY.c.restrictions).where(
+    lambda _: sa.select(API_KEY.c.restrictions).where(
         KEY_OF_ORGANISATION,
         API_KEY.c.revoked_at.is_(None),
         sa.or_(API_KEY.c.expires_at.is_(None), API_KEY.c.expires_at > sa.bindparam("now", type_=sa.Double)),

@@ -104,13 +104,13 @@ OF_KEY = (
     APPROVAL.c.idempotency_key == sa.bindparam("key"),
 )
 
-LATEST_OF_KEY = Query(ApprovalRow, sa.select(*APPROVAL_COLUMNS).where(*OF_KEY).order_by(APPROVAL.c.id.desc()).limit(1))
+LATEST_OF_KEY = Query(ApprovalRow, lambda _: sa.select(*APPROVAL_COLUMNS).where(*OF_KEY).order_by(APPROVAL.c.id.desc()).limit(1))
 
-LAPSE_OF_KEY = Command(sa.update(APPROVAL).where(*OF_KEY, HAS_LAPSED).values(state="expired"))
+LAPSE_OF_KEY = Command(lambda _: sa.update(APPROVAL).where(*OF_KEY, HAS_LAPSED).values(state="expired"))
 
 COUNT_WAITING = Query(
     int,
-    sa.select(sa.func.count().label("waiting")).where(
+    lambda _: sa.select(sa.func.count().label("waiting")).where(
         APPROVAL.c.state == "waiting",
         APPROVAL.c.credential == sa.bindparam("credential"),
         APPROVAL.c.expires_at > sa.bindparam("now", type_=sa.Double),
@@ -239,7 +239,7 @@ IS_LEFT_ALONE = (
     | (APPROVAL.c.decided_at <= sa.bindparam("overdue", type_=sa.Double)),
 )
 
-LEFT_ALONE = Query(ApprovalRow, sa.select(*APPROVAL_COLUMNS).where(*IS_LEFT_ALONE).order_by(APPROVAL.c.id).limit(20))
+LEFT_ALONE = Query(ApprovalRow, lambda _: sa.select(*APPROVAL_COLUMNS).where(*IS_LEFT_ALONE).order_by(APPROVAL.c.id).limit(20))
 
 
 def approvals_left_alone(connection: Connection, *, now: float) -> list[ApprovalRow]:

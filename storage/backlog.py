@@ -111,7 +111,7 @@ DELIVERY_IS_DUE = in_state(PENDING_STATE) & (DELIVERY.c.due_ms <= BACKLOG_NOW)
 
 COUNT_DELIVERIES = Query(
     WaitingDeliveries,
-    sa.select(
+    lambda _: sa.select(
         count_of(in_state(PENDING_STATE)).label("pending"),
         count_of(DELIVERY_IS_DUE).label("due"),
         count_of(DELIVERY.c.lease.is_not(None), DELIVERY.c.state + 0 == PENDING_STATE, DELIVERY.c.due_ms > BACKLOG_NOW).label("in_flight"),
@@ -127,7 +127,7 @@ COUNT_DELIVERIES = Query(
 
 COUNT_MAILS = Query(
     WaitingMails,
-    sa.select(
+    lambda _: sa.select(
         count_of(MAIL.c.due_ms >= sa.literal_column("0")).label("mails"),
         sa.select(MAIL.c.due_ms).order_by(MAIL.c.due_ms).limit(COUNTED_ROW).scalar_subquery().label("next_due_ms"),
     ),
@@ -160,12 +160,12 @@ def unresolved_in(state: str) -> sa.Select[str, int, float]:
     return sa.select(sa.literal(state).label("state"), sa.func.count().label("rows"), sa.func.min(rows.c.since).label("since"))
 
 
-COUNT_UNRESOLVED = Query(WaitingCount, sa.union_all(*map(unresolved_in, UNRESOLVED_STATES)))
+COUNT_UNRESOLVED = Query(WaitingCount, lambda _: sa.union_all(*map(unresolved_in, UNRESOLVED_STATES)))
 
 OBSTACLES = sa.select(ISSUANCE.c.obstacle).where(ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES)).limit(COUNT_LIMIT).subquery()
 
 COUNT_OBSTACLES = Query(
-    StateCount, sa.select(OBSTACLES.c.obstacle.label("state"), sa.func.count().label("rows")).group_by(OBSTACLES.c.obstacle)
+    StateCount, lambda _: sa.select(OBSTACLES.c.obstacle.label("state"), sa.func.count().label("rows")).group_by(OBSTACLES.c.obstacle)
 )
 
 
@@ -177,7 +177,7 @@ def unfinished_in(status: str) -> sa.Select[str, int, float]:
     return sa.select(sa.literal(status).label("state"), sa.func.count().label("rows"), sa.func.min(some.c.since).label("since"))
 
 
-COUNT_UNFINISHED = Query(WaitingCount, sa.union_all(*map(unfinished_in, UNFINISHED_STATUSES)))
+COUNT_UNFINISHED = Query(WaitingCount, lambda _: sa.union_all(*map(unfinished_in, UNFINISHED_STATUSES)))
 
 # Choice: of the orders that failed the last ones that anything happened to, since no index knows the state of a refund.
 LAST_FAILED = (

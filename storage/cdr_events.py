@@ -351,7 +351,7 @@ REMOVE_CDRS = Query(
     ),
 )
 
-FIND_PASS = Query(PassState, sa.select(*(CALL_RECORD_PASS.c[name] for name in PassState._fields)))
+FIND_PASS = Query(PassState, lambda _: sa.select(*(CALL_RECORD_PASS.c[name] for name in PassState._fields)))
 
 
 async def sweep_call_records(

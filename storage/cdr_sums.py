@@ -131,7 +131,7 @@ SIM_MONTH_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(CDR_SUM.c[name] fo
 
 IN_MONTH = (CDR_SUM.c.organisation == sa.bindparam("organisation")) & (CDR_SUM.c.month == sa.bindparam("month"))
 
-LIST_SIM_MONTHS = Query(SimMonth, sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH).order_by(CDR_SUM.c.iccid))
+LIST_SIM_MONTHS = Query(SimMonth, lambda _: sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH).order_by(CDR_SUM.c.iccid))
 
 LIST_SOME_SIM_MONTHS = Query(
     SimMonth,
@@ -145,11 +145,11 @@ LIST_LARGEST_SIMS = Query(
     sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH).order_by(CDR_SUM.c.bytes_total.desc(), CDR_SUM.c.iccid).limit(sa.bindparam("most")),
 )
 
-FIND_SIM_MONTH = Query(SimMonth, sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH, CDR_SUM.c.iccid == sa.bindparam("iccid")))
+FIND_SIM_MONTH = Query(SimMonth, lambda _: sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH, CDR_SUM.c.iccid == sa.bindparam("iccid")))
 
 FIND_MONTH_TOTAL = Query(
     int,
-    sa.select(CDR_MONTH.c.bytes_total).where(
+    lambda _: sa.select(CDR_MONTH.c.bytes_total).where(
         CDR_MONTH.c.organisation == sa.bindparam("organisation"), CDR_MONTH.c.month == sa.bindparam("month")
     ),
 )

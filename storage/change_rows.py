@@ -75,7 +75,7 @@ OF_SET = CHANGE_ROW.c.change_set == sa.bindparam("change_set", type_=sa.Text)
 
 THIS_ROW = sa.and_(OF_SET, CHANGE_ROW.c.number == sa.bindparam("number", type_=sa.Integer))
 
-INSERT_ROW = Command(sa.insert(CHANGE_ROW).values({name: sa.bindparam(name) for name in ("change_set", *ChangeRow._fields)}))
+INSERT_ROW = Command(lambda _: sa.insert(CHANGE_ROW).values({name: sa.bindparam(name) for name in ("change_set", *ChangeRow._fields)}))
 
 
 def known_cost(cost: int) -> int:
@@ -294,7 +294,7 @@ def stop_rows(connection: Connection, *, change_set: str, stop: str, code: str, 
 
 
 REMOVE_ROWS = Command(
-    sa.delete(CHANGE_ROW).where(
+    lambda _: sa.delete(CHANGE_ROW).where(
         OF_SET,
         CHANGE_ROW.c.number.in_(
             sa.select(CHANGE_ROW.c.number).where(OF_SET).order_by(CHANGE_ROW.c.number).limit(sa.bindparam("most", type_=sa.Integer))

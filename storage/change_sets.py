@@ -95,7 +95,7 @@ THIS_SET = CHANGE_SET.c.id == sa.bindparam("change_set", type_=sa.Text)
 
 HOLDS_SET = CHANGE_SET.c.lease == sa.bindparam("token", type_=sa.Text)
 
-INSERT_SET = Command(sa.insert(CHANGE_SET).values({name: sa.bindparam(name) for name in ChangeSet._fields}))
+INSERT_SET = Command(lambda _: sa.insert(CHANGE_SET).values({name: sa.bindparam(name) for name in ChangeSet._fields}))
 
 IS_OPEN = sa.or_(
     CHANGE_SET.c.state.in_(WORK_STATES),

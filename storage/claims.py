@@ -100,7 +100,7 @@ INSERT_CLAIM = Query(
 # Both halves in one statement, so that a key that is swept just now is seen in one of them.
 READ_CLAIM = Query(
     Claim,
-    sa.union_all(
+    lambda _: sa.union_all(
         sa.select(*(CLAIM.c[name] for name in Claim._fields[:-1]), REPLICA.c.expires_at.label("lease"))
         .join_from(CLAIM, REPLICA, CLAIM.c.owner == REPLICA.c.id, isouter=True)
         .where(claim_is("organisation", "operation", "key")),
@@ -131,11 +131,11 @@ CLAIM_IS_ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
 )
 
-MARK_ORPHANS_UNKNOWN = Command(sa.update(CLAIM).where(CLAIM.c.state == "dispatching", CLAIM_IS_ORPHANED).values(state="unknown"))
+MARK_ORPHANS_UNKNOWN = Command(lambda _: sa.update(CLAIM).where(CLAIM.c.state == "dispatching", CLAIM_IS_ORPHANED).values(state="unknown"))
 
-DELETE_ORPHANED_CLAIMS = Command(sa.delete(CLAIM).where(CLAIM.c.state == "claimed", CLAIM_IS_ORPHANED))
+DELETE_ORPHANED_CLAIMS = Command(lambda _: sa.delete(CLAIM).where(CLAIM.c.state == "claimed", CLAIM_IS_ORPHANED))
 
-FORGET_CLAIM = Command(sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
+FORGET_CLAIM = Command(lambda _: sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
 
 CLAIM_HAS_ENDED = (CLAIM.c.expires_at <= sa.bindparam("before")) & (unindexed(CLAIM.c.state) == "done")
 

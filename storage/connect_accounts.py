@@ -51,7 +51,7 @@ CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisa
 
 CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
-FIND_CONNECT_MOMENT = Query(float, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
+FIND_CONNECT_MOMENT = Query(float, lambda _: sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
 
 OTHER_CONFIG = BILLING_CONFIG.alias("other")
 
@@ -99,7 +99,7 @@ WRITE_CONNECT_STATUS = Command(
 
 # Whatever order the words come in: an older one that the account was active is true, too.
 NOTE_ACTIVE = Command(
-    sa.update(BILLING_CONFIG).where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_was_active == 0).values(connect_was_active=1)
+    lambda _: sa.update(BILLING_CONFIG).where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_was_active == 0).values(connect_was_active=1)
 )
 
 DETACH_CONNECT_ACCOUNT = Command(

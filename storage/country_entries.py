@@ -97,7 +97,7 @@ SAME_SIGHTING = sa.exists().where(
 )
 
 INSERT_SIGHTING = Command(
-    sa.insert(COUNTRY_ENTRY).from_select(
+    lambda _: sa.insert(COUNTRY_ENTRY).from_select(
         ENTRY_VALUES,
         sa.select(*(sa.cast(sa.bindparam(name), COUNTRY_ENTRY.c[name].type) for name in ENTRY_VALUES)).where(~SAME_SIGHTING),
         include_defaults=False,
@@ -116,7 +116,7 @@ COUNTED_SIGHTINGS = sa.select(SIGHTINGS.c.id, SIGHTINGS.c.entered, NEWER_ENTRIES
 # One entry more than is shown is kept, so that a late sighting before the oldest shown one cannot take its place. Leaving repeats out
 # changes no entry, and rows of other writers can only push a sighting further back: what is deleted here is deleted for good reason.
 PRUNE_SIGHTINGS = Command(
-    sa.delete(COUNTRY_ENTRY).where(
+    lambda _: sa.delete(COUNTRY_ENTRY).where(
         COUNTRY_ENTRY.c.id.in_(
             sa.select(COUNTED_SIGHTINGS.c.id).where(
                 sa.or_(
@@ -131,7 +131,7 @@ PRUNE_SIGHTINGS = Command(
 
 # Choice: a sighting is forgotten after 400 days, whosever line it is of; some at a time, oldest first.
 FORGET_SIGHTINGS = Command(
-    sa.delete(COUNTRY_ENTRY).where(
+    lambda _: sa.delete(COUNTRY_ENTRY).where(
         COUNTRY_ENTRY.c.id.in_(
             sa.select(COUNTRY_ENTRY.c.id)
             .where(COUNTRY_ENTRY.c.occurred_at < sa.bindparam("old"))
@@ -143,7 +143,7 @@ FORGET_SIGHTINGS = Command(
 
 IS_ENTRY = Query(
     str,
-    sa.select(COUNTED_SIGHTINGS.c.id).where(
+    lambda _: sa.select(COUNTED_SIGHTINGS.c.id).where(
         COUNTED_SIGHTINGS.c.id == sa.bindparam("id"), COUNTED_SIGHTINGS.c.entered == 1, COUNTED_SIGHTINGS.c.entries <= MOST_ENTRIES
     ),
 )

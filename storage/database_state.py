@@ -36,9 +36,9 @@ VERSION_TABLES = Query(str, table_lookup(VERSION_TABLE))
 
 STEP_TABLES = Query(str, table_lookup(SCHEMA_STEP.name))
 
-VERSION_SCHEMA = Query(str, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
+VERSION_SCHEMA = Query(str, lambda _: sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
 
-FIND_SCHEMA_STEP = Query(str, sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
+FIND_SCHEMA_STEP = Query(str, lambda _: sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
 
 MODE_SCHEMA = text_query(int, "select pg_is_in_recovery()::int as is_read_only", "is_read_only")
 

@@ -229,7 +229,7 @@ BRING_ONE_FORWARD = Command(
 )
 
 FIND_DELIVERY = Query(
-    str, sa.select(DELIVERY.c.endpoint_id.label("id")).where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"))
+    str, lambda _: sa.select(DELIVERY.c.endpoint_id.label("id")).where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"))
 )
 
 IS_UNTAKEN = DELIVERY_IS_PENDING & DELIVERY.c.lease.is_(None)
@@ -244,8 +244,8 @@ UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(DELIVERY_OF_ENDPOINT, IS_UNTAKEN)
 TAKEN_OF_ENDPOINT = (unindexed(DELIVERY.c.endpoint_id) == sa.bindparam("endpoint")) & IS_TAKEN
 
 DROP_DELIVERIES = [
-    Query(str, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
-    Query(str, sa.delete(DELIVERY).where(TAKEN_OF_ENDPOINT).returning(DELIVERY.c.id)),
+    Query(str, lambda _: sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
+    Query(str, lambda _: sa.delete(DELIVERY).where(TAKEN_OF_ENDPOINT).returning(DELIVERY.c.id)),
 ]
 
 REMOVE_ATTEMPTS = Command(

@@ -50,16 +50,16 @@ KEY_IS_LIVE = (
     API_KEY.c.revoked_at.is_(None),
     API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > sa.bindparam("now")),
 )
-KEY_BY_ID = Query(PresentedKey, PRESENTED_KEYS.where(*KEY_IS_LIVE))
-PERSON_BY_SUBJECT = Query(str, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
+KEY_BY_ID = Query(PresentedKey, lambda _: PRESENTED_KEYS.where(*KEY_IS_LIVE))
+PERSON_BY_SUBJECT = Query(str, lambda _: sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
 PERSON_IS_UNLINKED = (PERSON.c.address == sa.bindparam("address"), PERSON.c.subject.is_(None))
 # Two tokens of one subject may name two addresses: the subject stays whose it became first.
 SUBJECT_IS_NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("subject"))
-NOTE_KEY_DAY = Command(sa.update(API_KEY).where(API_KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
+NOTE_KEY_DAY = Command(lambda _: sa.update(API_KEY).where(API_KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_KEY = Query(
     Membership,
-    SELECT_MEMBERSHIPS.join_from(
+    lambda _: SELECT_MEMBERSHIPS.join_from(
         MEMBERSHIP, API_KEY, (API_KEY.c.person_id == MEMBERSHIP.c.person_id) & (API_KEY.c.organisation_id == MEMBERSHIP.c.organisation_id)
     ).where(*KEY_IS_LIVE),
 )

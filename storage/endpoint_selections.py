@@ -49,7 +49,7 @@ UPDATE_SELECTION = Command(
     .values({name: sa.bindparam(name) for name in EndpointSelection._fields if name not in ("endpoint", "organisation")})
 )
 
-DELETE_SELECTION = Command(sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTION.c.endpoint == sa.bindparam("endpoint")))
+DELETE_SELECTION = Command(lambda _: sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTION.c.endpoint == sa.bindparam("endpoint")))
 
 
 def put_selection(connection: Connection, *, row: EndpointSelection) -> None:

@@ -114,7 +114,7 @@ EVENT_LOG_END = EventLogEndTable.table
 
 LINE_EVENT_NUMBER = LineEventNumberTable.table
 
-LOG_EVENT = Command(sa.insert(EVENT_LOG).values({name: sa.bindparam(name) for name in LogEntry._fields}))
+LOG_EVENT = Command(lambda _: sa.insert(EVENT_LOG).values({name: sa.bindparam(name) for name in LogEntry._fields}))
 
 PLACED_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT_LOG.c[name] for name in PlacedEvent._fields)
 
@@ -370,7 +370,7 @@ FIRST_PLACED = (
 
 OLD_LOG_EVENTS = Query(
     SweptEvent,
-    sa.select(*(FIRST_PLACED.c[name] for name in SweptEvent._fields)).where(
+    lambda _: sa.select(*(FIRST_PLACED.c[name] for name in SweptEvent._fields)).where(
         FIRST_PLACED.c.created < sa.bindparam("before", type_=sa.BigInteger)
     ),
 )

@@ -104,12 +104,12 @@ OWN_EVENT = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.ty
 
 NEWEST_EVENTS = sa.select(*EVENT_COLUMNS).where(EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
 
-LIST_EVENTS = Query(EventRow, NEWEST_EVENTS.where(OWN_EVENT))
+LIST_EVENTS = Query(EventRow, lambda _: NEWEST_EVENTS.where(OWN_EVENT))
 
 # Of two indexes that fit SQLite takes that of the organisation, and would read all its events.
 EVENT_IS_OWNED = (unindexed(EVENT.c.organisation) == sa.bindparam("organisation")) & (EVENT.c.type != REPORT_EVENT)
 
-LIST_EVENTS_OF_INTENT = Query(EventRow, NEWEST_EVENTS.where(EVENT_IS_OWNED, EVENT.c.intent == sa.bindparam("intent")))
+LIST_EVENTS_OF_INTENT = Query(EventRow, lambda _: NEWEST_EVENTS.where(EVENT_IS_OWNED, EVENT.c.intent == sa.bindparam("intent")))
 
 
 def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:

@@ -53,7 +53,7 @@ def key_digest(organisation: str, operation: str, key: str) -> bytes:
     return hashlib.sha256(f"{organisation}\n{operation}\n{key}".encode()).digest()
 
 
-FIND_EXPIRED_KEY = Query(bytes, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY.c.digest == sa.bindparam("digest")))
+FIND_EXPIRED_KEY = Query(bytes, lambda _: sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY.c.digest == sa.bindparam("digest")))
 
 INSERT_EXPIRED_KEY = Command(insert_once(EXPIRED_KEY, EXPIRED_KEY.c.keys(), key=["digest"]))
 

@@ -216,7 +216,7 @@ DIVIDED_QUERIES = QueueQueries(
     Query(QueueHead, partial(heads_query, floor=True)),
 )
 
-LOCK_WHOLE = Command(sa.text("lock table only delivery in access share mode"))
+LOCK_WHOLE = Command(lambda _: sa.text("lock table only delivery in access share mode"))
 
 
 @lru_cache(maxsize=8)

@@ -156,7 +156,7 @@ PACKAGE_SUMS = Query(PackageSums, package_sums_query)
 OTHER_PACKAGES = Query(PackageLife, lambda dialect: package_lives(dialect, ~HAS_USUAL_PRICE))
 
 COUNT_UNREAD_PACKAGES = Query(
-    int, sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(IS_ISSUED, FLEET_LINE.c.read == 0)
+    int, lambda _: sa.select(sa.func.count().label("lines")).select_from(FLEET_LINE).where(IS_ISSUED, FLEET_LINE.c.read == 0)
 )
 
 KNOWN_SPONSORS = sa.select(FLEET_FIGURE.c.sponsor).distinct().where(FLEET_FIGURE.c.fleet == BOUND_FLEET).subquery("known")
@@ -164,7 +164,7 @@ KNOWN_SPONSORS = sa.select(FLEET_FIGURE.c.sponsor).distinct().where(FLEET_FIGURE
 # Few sponsors have all SIMs: they are read off the narrow table alone, and of each the first line that is there is looked for.
 SPONSORS_OF_LINES = Query(
     int,
-    sa.select(KNOWN_SPONSORS.c.sponsor).where(
+    lambda _: sa.select(KNOWN_SPONSORS.c.sponsor).where(
         sa.select(FLEET_LINE.c.subscriber_id)
         .select_from(WITH_FIGURES)
         .where(OF_FLEET, THERE_IN_TABLE_ORDER, FLEET_FIGURE.c.sponsor == KNOWN_SPONSORS.c.sponsor)

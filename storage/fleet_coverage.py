@@ -76,7 +76,7 @@ COVERAGE_GROUPS = Query(
     .order_by(FLEET_FIGURE.c.mcc, FLEET_FIGURE.c.mnc, PLACE_VERDICT),
 )
 
-COUNT_INACTIVE = Query(int, sa.select(sa.func.count().label("lines")).where(OF_FLEET, LINE_IS_THERE, IN_ACCOUNT, ~IS_ACTIVE))
+COUNT_INACTIVE = Query(int, lambda _: sa.select(sa.func.count().label("lines")).where(OF_FLEET, LINE_IS_THERE, IN_ACCOUNT, ~IS_ACTIVE))
 
 
 class UncoveredPlace(NamedTuple):

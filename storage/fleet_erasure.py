@@ -89,7 +89,7 @@ NOTE_ERASED_BUYER = Command(insert_once(FLEET_ERASED_BUYER, ("organisation", "di
 KEEP_ERASURE_KEY = Command(insert_once(FLEET_ERASURE_KEY, ErasureKey._fields, key=["organisation"]))
 
 # What is being written to these fleets is there before anything is erased, and what comes after sees the note.
-HOLD_FLEETS = Command(sa.update(FLEET).where(FLEET.c.organisation == BOUND_OWNER, IS_CURRENT).values(due=FLEET.c.due))
+HOLD_FLEETS = Command(lambda _: sa.update(FLEET).where(FLEET.c.organisation == BOUND_OWNER, IS_CURRENT).values(due=FLEET.c.due))
 
 # Those that have ended, too: their rows are removed in steps.
 ALL_FLEETS = sa.select(FLEET.c.id).where(FLEET.c.organisation == BOUND_OWNER)
@@ -107,7 +107,7 @@ ERASE_SEARCH = Command(
 )
 
 ERASE_PROBLEMS = Command(
-    sa.delete(FLEET_PROBLEM).where(FLEET_PROBLEM.c.fleet.in_(ALL_FLEETS), FLEET_PROBLEM.c.subscriber_id == BOUND_NUMBER)
+    lambda _: sa.delete(FLEET_PROBLEM).where(FLEET_PROBLEM.c.fleet.in_(ALL_FLEETS), FLEET_PROBLEM.c.subscriber_id == BOUND_NUMBER)
 )
 
 LINES_OF_ICCIDS = Query(
@@ -119,7 +119,7 @@ LINES_OF_ICCIDS = Query(
 
 LINES_OF_EMAIL = Query(
     int,
-    sa.select(FLEET_LINE_DETAIL.c.subscriber_id).where(
+    lambda _: sa.select(FLEET_LINE_DETAIL.c.subscriber_id).where(
         FLEET_LINE_DETAIL.c.fleet.in_(ALL_FLEETS),
         sa.func.lower(sa.func.trim(FLEET_LINE_DETAIL.c.email)) == sa.bindparam("email", type_=sa.Text),
     ),
@@ -140,7 +140,7 @@ LINES_WITH_TEXT = Query(
     ),
 )
 
-ERASED_LINES = Query(int, sa.select(FLEET_ERASURE.c.subscriber_id).where(FLEET_ERASURE.c.organisation == BOUND_OWNER))
+ERASED_LINES = Query(int, lambda _: sa.select(FLEET_ERASURE.c.subscriber_id).where(FLEET_ERASURE.c.organisation == BOUND_OWNER))
 
 
 def folded_address(address: str) -> str:

@@ -84,7 +84,7 @@ NUMBERED_LINES_TO_JUDGE = Query(
 )
 
 NEXT_JUDGE_DUE = Query(
-    float, sa.select(sa.func.min(FLEET_LINE.c.judge_due).label("due")).where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0)
+    float, lambda _: sa.select(sa.func.min(FLEET_LINE.c.judge_due).label("due")).where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0)
 )
 
 

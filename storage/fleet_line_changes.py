@@ -102,7 +102,7 @@ def note_lines_moved(connection: Connection, *, organisation: str, numbers: Coll
 
 LINES_OF_NUMBER = Query(
     str,
-    sa.select(FLEET_LINE.c.iccid).where(
+    lambda _: sa.select(FLEET_LINE.c.iccid).where(
         FLEET_LINE.c.fleet.in_(sa.select(FLEET.c.id).where(IS_CURRENT)), FLEET_LINE.c.subscriber_id == BOUND_LINE, LINE_IS_THERE
     ),
 )

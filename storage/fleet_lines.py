@@ -182,7 +182,7 @@ class KnownLine(NamedTuple):
     missed: int
 
 
-KNOWN_LINES = Query(KnownLine, sa.select(*(FLEET_LINE.c[name] for name in KnownLine._fields)).where(OF_FLEET, LINE_IS_THERE))
+KNOWN_LINES = Query(KnownLine, lambda _: sa.select(*(FLEET_LINE.c[name] for name in KnownLine._fields)).where(OF_FLEET, LINE_IS_THERE))
 
 
 @runs_in_thread
@@ -251,13 +251,13 @@ def put_detail_of_written(dialect: Dialect) -> sa.Executable:
 
 PUT_WRITTEN_DETAIL = Command(put_detail_of_written)
 
-FLEET_IS_CURRENT = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT))
+FLEET_IS_CURRENT = Query(int, lambda _: sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT))
 
 # Held until the commit: whoever ends the fleet, or erases names of it, waits until what is written now is there.
-HOLD_CURRENT_FLEET = Query(int, sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT).with_for_update(read=True))
+HOLD_CURRENT_FLEET = Query(int, lambda _: sa.select(FLEET.c.id).where(FLEET.c.id == BOUND_FLEET, IS_CURRENT).with_for_update(read=True))
 
 # A line that has left and comes back begins anew: what it was before was perhaps another owner's.
-FORGET_GONE_LINE = Command(sa.delete(FLEET_LINE).where(OF_FLEET_LINE, FLEET_LINE.c.gone > 0))
+FORGET_GONE_LINE = Command(lambda _: sa.delete(FLEET_LINE).where(OF_FLEET_LINE, FLEET_LINE.c.gone > 0))
 
 FORGET_LINE_ROWS = tuple(
     Command(
@@ -274,7 +274,7 @@ GONE_LINES = Query(
 )
 
 
-OWNER_OF_FLEET = Query(str, sa.select(FLEET.c.organisation).where(FLEET.c.id == BOUND_FLEET))
+OWNER_OF_FLEET = Query(str, lambda _: sa.select(FLEET.c.organisation).where(FLEET.c.id == BOUND_FLEET))
 
 ISSUED_LINES = Query(
     str,
@@ -555,7 +555,7 @@ FORGET_NAMES = Command(
     .values(name=None, company=None, email=None, phone=None)
 )
 
-FORGET_SEARCH_TEXTS = Command(sa.update(FLEET_LINE).where(OF_FLEET).values(search="", digest=0, version=FLEET_LINE.c.version + 1))
+FORGET_SEARCH_TEXTS = Command(lambda _: sa.update(FLEET_LINE).where(OF_FLEET).values(search="", digest=0, version=FLEET_LINE.c.version + 1))
 
 
 @runs_in_thread

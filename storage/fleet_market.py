@@ -75,7 +75,7 @@ BEFORE = BOUND_FIRST - (BOUND_END - BOUND_FIRST)
 
 MARKET_COUNTS = Query(
     MarketCounts,
-    sa.select(
+    lambda _: sa.select(
         counted_lines(IS_IN_STOCK, "stock"),
         counted_lines(~IS_IN_STOCK, "issued"),
         counted_lines(sa.and_(~IS_IN_STOCK, ISSUED_AT >= BOUND_FIRST, ISSUED_AT < BOUND_END), "issued_now"),

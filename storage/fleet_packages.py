@@ -43,10 +43,10 @@ OF_PACKAGE_LINE = sa.and_(
     FLEET_PACKAGE.c.subscriber_id == sa.bindparam("subscriber_id", type_=sa.BigInteger),
 )
 
-DROP_PACKAGES_OF_LINE = Command(sa.delete(FLEET_PACKAGE).where(OF_PACKAGE_LINE))
+DROP_PACKAGES_OF_LINE = Command(lambda _: sa.delete(FLEET_PACKAGE).where(OF_PACKAGE_LINE))
 
 INSERT_FLEET_PACKAGE = Command(
-    sa.insert(FLEET_PACKAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetPackageRow._fields)})
+    lambda _: sa.insert(FLEET_PACKAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetPackageRow._fields)})
 )
 
 PACKAGES_OF_LINE = Query(

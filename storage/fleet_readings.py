@@ -126,7 +126,7 @@ def work_of_lines(connection: Connection, *, fleet: int, numbers: Collection[int
 
 NEXT_LINE_DUE = Query(
     float,
-    sa.select(sa.func.min(FLEET_LINE.c.due).label("due")).where(
+    lambda _: sa.select(sa.func.min(FLEET_LINE.c.due).label("due")).where(
         OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.rank == sa.bindparam("rank", type_=sa.Integer), FLEET_LINE.c.due > 0
     ),
 )

@@ -143,12 +143,12 @@ def aged_lines(connection: Connection, *, day: int, most: int) -> list[LineOfFle
 
 OF_AGED_LINE = sa.and_(FLEET_USAGE.c.fleet == BOUND_FLEET, FLEET_USAGE.c.subscriber_id == BOUND_LINE, FLEET_USAGE.c.day < BOUND_DAY)
 
-AGED_USAGE = Query(FleetUsageRow, sa.select(*(FLEET_USAGE.c[name] for name in FleetUsageRow._fields)).where(OF_AGED_LINE))
+AGED_USAGE = Query(FleetUsageRow, lambda _: sa.select(*(FLEET_USAGE.c[name] for name in FleetUsageRow._fields)).where(OF_AGED_LINE))
 
-DROP_AGED_USAGE = Command(sa.delete(FLEET_USAGE).where(OF_AGED_LINE))
+DROP_AGED_USAGE = Command(lambda _: sa.delete(FLEET_USAGE).where(OF_AGED_LINE))
 
 DROP_AGED_MONEY = Command(
-    sa.delete(FLEET_LINE_MONEY).where(
+    lambda _: sa.delete(FLEET_LINE_MONEY).where(
         FLEET_LINE_MONEY.c.fleet == BOUND_FLEET,
         FLEET_LINE_MONEY.c.subscriber_id == BOUND_LINE,
         FLEET_LINE_MONEY.c.block < sa.bindparam("block", type_=sa.Integer),
@@ -219,7 +219,7 @@ OLD_MONTHS = Query(
     MonthKey, sa.select(*(FLEET_MONTH.c[name] for name in MonthKey._fields)).where(FLEET_MONTH.c.day < BOUND_DAY).limit(BOUND_MOST)
 )
 
-DROP_MONTH = Command(sa.delete(FLEET_MONTH).where(*(FLEET_MONTH.c[name] == sa.bindparam(name) for name in MonthKey._fields)))
+DROP_MONTH = Command(lambda _: sa.delete(FLEET_MONTH).where(*(FLEET_MONTH.c[name] == sa.bindparam(name) for name in MonthKey._fields)))
 
 
 @runs_in_thread

@@ -56,7 +56,7 @@ class FleetReach(NamedTuple):
 # A simulated network has a fleet in each process, and another fleet may show the line.
 FLEETS_OF_OWNER = Query(
     FleetReach,
-    sa.select(FLEET.c.id, FLEET.c.listed, FLEET.c.cut).where(
+    lambda _: sa.select(FLEET.c.id, FLEET.c.listed, FLEET.c.cut).where(
         FLEET.c.organisation == sa.bindparam("organisation", type_=sa.Text), unindexed(FLEET.c.ended) == 0
     ),
 )

@@ -126,17 +126,17 @@ USAGE_OF_LINE = Query(
     .order_by(FLEET_USAGE.c.day, FLEET_USAGE.c.mcc, FLEET_USAGE.c.mnc, FLEET_USAGE.c.kind),
 )
 
-DROP_USAGE_OF_LINE = Command(sa.delete(FLEET_USAGE).where(OF_USAGE_LINE, IN_DAYS))
+DROP_USAGE_OF_LINE = Command(lambda _: sa.delete(FLEET_USAGE).where(OF_USAGE_LINE, IN_DAYS))
 
 INSERT_FLEET_USAGE = Command(
-    sa.insert(FLEET_USAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetUsageRow._fields)})
+    lambda _: sa.insert(FLEET_USAGE).values({name: sa.bindparam(name) for name in ("fleet", "subscriber_id", *FleetUsageRow._fields)})
 )
 
 KNOW_NETWORK = Command(insert_once(FLEET_NETWORK, ("fleet", *FleetNetworkRow._fields), key=["fleet", "mcc", "mnc"]))
 
 NETWORKS_OF_FLEET = Query(
     FleetNetworkRow,
-    sa.select(*(FLEET_NETWORK.c[name] for name in FleetNetworkRow._fields)).where(
+    lambda _: sa.select(*(FLEET_NETWORK.c[name] for name in FleetNetworkRow._fields)).where(
         FLEET_NETWORK.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger)
     ),
 )

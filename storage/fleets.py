@@ -110,7 +110,7 @@ BEGIN_FLEET = Command(
 
 FIND_FLEET = Query(
     FleetState,
-    sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(
+    lambda _: sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(
         FLEET.c.organisation == sa.bindparam("organisation"), FLEET.c.identity == sa.bindparam("identity"), IS_CURRENT
     ),
 )
@@ -151,7 +151,7 @@ def fleet_state(*, fleet: int) -> sa.Executable:
     return sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(THIS_FLEET, IS_CURRENT)
 
 
-END_FLEETS = Command(sa.update(FLEET).where(FLEET.c.organisation == sa.bindparam("organisation"), IS_CURRENT).values(HAS_ENDED))
+END_FLEETS = Command(lambda _: sa.update(FLEET).where(FLEET.c.organisation == sa.bindparam("organisation"), IS_CURRENT).values(HAS_ENDED))
 
 END_SIMULATED_FLEETS = Command(
     sa.update(FLEET)

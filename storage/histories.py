@@ -90,7 +90,7 @@ class CopiedEvents(NamedTuple):
     rows: int
 
 
-FIND_MADE_REVISION = Query(str, sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.revision >= PARTITION_REVISION).limit(1))
+FIND_MADE_REVISION = Query(str, lambda _: sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.revision >= PARTITION_REVISION).limit(1))
 
 COPY_EVENT_DIGESTS = text_query(
     CopiedEvents,

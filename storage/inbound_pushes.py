@@ -32,7 +32,7 @@ TAKE_PUSH = Command(upsert(INBOUND_PUSH, ["digest", "received"], key=["digest"],
 
 # All digests are lower-case letters and digits of one length, so every collation orders them alike.
 FORGET_OTHER_PUSHES = Command(
-    sa.delete(INBOUND_PUSH).where(
+    lambda _: sa.delete(INBOUND_PUSH).where(
         INBOUND_PUSH.c.digest >= sa.bindparam("low"),
         INBOUND_PUSH.c.digest < sa.bindparam("high"),
         INBOUND_PUSH.c.digest != sa.bindparam("digest"),
@@ -40,7 +40,7 @@ FORGET_OTHER_PUSHES = Command(
 )
 
 PRUNE_PUSHES = Command(
-    sa.delete(INBOUND_PUSH).where(
+    lambda _: sa.delete(INBOUND_PUSH).where(
         INBOUND_PUSH.c.digest.in_(
             sa.select(INBOUND_PUSH.c.digest)
             .where(INBOUND_PUSH.c.received < sa.bindparam("old"))

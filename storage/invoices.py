@@ -140,14 +140,14 @@ KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
 
 FIND_BY_PROCESSOR = Query(
     Invoice,
-    sa.select(*INVOICE_COLUMNS).where(
+    lambda _: sa.select(*INVOICE_COLUMNS).where(
         INVOICE.c.processor_invoice == sa.bindparam("named"), INVOICE.c.connect_account == sa.bindparam("account")
     ),
 )
 
 FIND_SENDING = Query(
     Invoice,
-    sa.select(*INVOICE_COLUMNS).where(
+    lambda _: sa.select(*INVOICE_COLUMNS).where(
         THIS_INVOICE, INVOICE.c.connect_account == sa.bindparam("account"), INVOICE.c.sending == 1, INVOICE.c.processor_invoice.is_(None)
     ),
 )

@@ -35,7 +35,7 @@ OLDEST_ANSWERS = sa.select(*ANSWER_KEY).where(ANSWER_HAS_AGED).order_by(CLAIM.c.
 # Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and it may be unknown again.
 REMOVE_STORED_ANSWERS = Query(
     RemovedClaim,
-    sa.delete(CLAIM).where(sa.tuple_(*ANSWER_KEY).in_(OLDEST_ANSWERS), ANSWER_HAS_AGED),
+    lambda _: sa.delete(CLAIM).where(sa.tuple_(*ANSWER_KEY).in_(OLDEST_ANSWERS), ANSWER_HAS_AGED),
 )
 
 
@@ -104,7 +104,7 @@ OLDEST_ENDED_ISSUANCES = sa.select(*ISSUANCE_KEY).where(ISSUANCE_HAS_ENDED).orde
 
 REMOVE_ISSUANCES = Query(
     EndedIssuance,
-    sa.delete(ISSUANCE).where(
+    lambda _: sa.delete(ISSUANCE).where(
         sa.tuple_(*ISSUANCE_KEY).in_(OLDEST_ENDED_ISSUANCES), HOLDS_NOTHING, ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double)
     ),
 )

@@ -87,28 +87,28 @@ LIST_PROCESSES = Query(
 RENEW_PROCESS = Command(upsert(LIMIT_PROCESS, CountingProcess._fields, key=["id"]))
 
 # One that stood still while it was alone has to tell what it counted before it is alone again.
-END_ALONE = Command(sa.update(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")).values(alone=0))
+END_ALONE = Command(lambda _: sa.update(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")).values(alone=0))
 
-LEAVE_PROCESS = Command(sa.delete(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")))
+LEAVE_PROCESS = Command(lambda _: sa.delete(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")))
 
-LIST_PLACES = Query(ProcessPlaces, sa.select(*(LIMIT_PLACE.c[name] for name in ProcessPlaces._fields)))
+LIST_PLACES = Query(ProcessPlaces, lambda _: sa.select(*(LIMIT_PLACE.c[name] for name in ProcessPlaces._fields)))
 
-EMPTY_PLACES = Command(sa.delete(LIMIT_PLACE).where(LIMIT_PLACE.c.process == sa.bindparam("whose")))
+EMPTY_PLACES = Command(lambda _: sa.delete(LIMIT_PLACE).where(LIMIT_PLACE.c.process == sa.bindparam("whose")))
 
-INSERT_PLACE = Command(sa.insert(LIMIT_PLACE).values({name: sa.bindparam(name) for name in ProcessPlaces._fields}))
+INSERT_PLACE = Command(lambda _: sa.insert(LIMIT_PLACE).values({name: sa.bindparam(name) for name in ProcessPlaces._fields}))
 
 LEVELS = sa.select(*(LIMIT_BUCKET.c[name] for name in BucketLevel._fields))
 
-FIND_LEVEL = Query(BucketLevel, LEVELS.where(LIMIT_BUCKET.c.name == sa.bindparam("bucket")))
+FIND_LEVEL = Query(BucketLevel, lambda _: LEVELS.where(LIMIT_BUCKET.c.name == sa.bindparam("bucket")))
 
-LIST_LEVELS = Query(BucketLevel, LEVELS.where(LIMIT_BUCKET.c.full_at > sa.bindparam("now")))
+LIST_LEVELS = Query(BucketLevel, lambda _: LEVELS.where(LIMIT_BUCKET.c.full_at > sa.bindparam("now")))
 
 UPSERT_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"]))
 
 # Of two levels of one bucket the lower one is that which is full later.
 LOWER_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"], where=LIMIT_BUCKET.c.full_at < sa.bindparam("full_at")))
 
-FORGET_FULL = Command(sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa.bindparam("now")))
+FORGET_FULL = Command(lambda _: sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa.bindparam("now")))
 
 
 class StoreLimitLedger:

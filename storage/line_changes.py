@@ -44,7 +44,7 @@ PUT_LINE_CHANGE = Command(upsert(LINE_CHANGE, ["organisation", "iccid", *LineCha
 
 CHANGES_OF_LINE = Query(
     LineChange,
-    sa.select(*(LINE_CHANGE.c[name] for name in LineChange._fields)).where(
+    lambda _: sa.select(*(LINE_CHANGE.c[name] for name in LineChange._fields)).where(
         LINE_CHANGE.c.organisation == sa.bindparam("organisation"), LINE_CHANGE.c.iccid == sa.bindparam("iccid")
     ),
 )

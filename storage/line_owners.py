@@ -35,7 +35,7 @@ SEEN_SINCE = sa.exists().where(
 SUBJECT_LOCK_SEED = 0x5253_4C52  # our name among the other users of a shared server
 
 LOCK_SUBJECT = Command(
-    sa.select(
+    lambda _: sa.select(
         sa.func.pg_advisory_xact_lock(
             sa.func.hashtextextended(sa.bindparam("subject", type_=sa.Text), sa.literal_column(str(SUBJECT_LOCK_SEED)))
         )

@@ -53,7 +53,7 @@ LATEST_LINE_STEERING = Query(
 
 STEERING_OF_LINE = Query(
     LineSteering,
-    sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields)).where(
+    lambda _: sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields)).where(
         LINE_STEERING.c.organisation == sa.bindparam("organisation"), LINE_STEERING.c.iccid == sa.bindparam("iccid")
     ),
 )

@@ -80,7 +80,7 @@ def take_mails(connection: Connection, *, token: str, now: float, most: int) -> 
     )  # by id: the oldest first
 
 
-DROP_MAIL = Command(sa.delete(MAIL).where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token")))
+DROP_MAIL = Command(lambda _: sa.delete(MAIL).where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token")))
 
 WAITING_AMONG = Query(str, lambda dialect: sa.select(MAIL.c.id).where(MAIL.c.id.in_(bound_list(dialect, "mails"))))
 

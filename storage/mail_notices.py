@@ -118,10 +118,10 @@ MOVE_DIGESTS = Command(
     .values(due_ms=sa.bindparam("later_ms"), day=sa.bindparam("of_day"))
 )
 
-FORGET_NOTICES = Command(sa.delete(MAIL_NOTICE).where(NOTICE_IS_READERS, NOTICE_WAITS))
+FORGET_NOTICES = Command(lambda _: sa.delete(MAIL_NOTICE).where(NOTICE_IS_READERS, NOTICE_WAITS))
 
 WITHDRAW_MAILS = Command(
-    sa.delete(MAIL).where(MAIL.c.id.in_(sa.select(MAIL_NOTICE.c.mail).where(NOTICE_IS_READERS, MAIL_NOTICE.c.mail != "")))
+    lambda _: sa.delete(MAIL).where(MAIL.c.id.in_(sa.select(MAIL_NOTICE.c.mail).where(NOTICE_IS_READERS, MAIL_NOTICE.c.mail != "")))
 )
 
 

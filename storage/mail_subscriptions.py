@@ -79,7 +79,7 @@ READERS = (
 READERS_OF = Query(MailReader, lambda dialect: READERS.where(MEMBERSHIP.c.organisation_id.in_(bound_list(dialect, "organisations"))))
 
 FORGET_CHOICE = Command(
-    sa.delete(MAIL_SUBSCRIPTION).where(
+    lambda _: sa.delete(MAIL_SUBSCRIPTION).where(
         MAIL_SUBSCRIPTION.c.organisation == sa.bindparam("organisation"), MAIL_SUBSCRIPTION.c.person == sa.bindparam("person")
     )
 )

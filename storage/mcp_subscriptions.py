@@ -36,7 +36,7 @@ SUBSCRIPTION_COLUMNS = tuple(MCP_SUBSCRIPTION.c[name] for name in McpSubscriptio
 
 PUT_SUBSCRIPTION = Command(upsert(MCP_SUBSCRIPTION, McpSubscription._fields, key=["endpoint"]))
 
-DELETE_SUBSCRIPTION = Command(sa.delete(MCP_SUBSCRIPTION).where(MCP_SUBSCRIPTION.c.endpoint == sa.bindparam("endpoint")))
+DELETE_SUBSCRIPTION = Command(lambda _: sa.delete(MCP_SUBSCRIPTION).where(MCP_SUBSCRIPTION.c.endpoint == sa.bindparam("endpoint")))
 
 EXPIRED_SUBSCRIPTIONS = Query(
     McpSubscription,

@@ -63,7 +63,7 @@ ANOTHER_ADMIN = sa.exists().where(
     OTHER_MEMBER.c.person_id != sa.bindparam("person"),
 )
 
-REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
+REMOVE_MEMBERSHIP = Command(lambda _: sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
 
 KEYS_OF_MEMBER = (
     API_KEY.c.person_id == sa.bindparam("person"),
@@ -71,13 +71,13 @@ KEYS_OF_MEMBER = (
     API_KEY.c.revoked_at.is_(None),
 )
 
-LIST_KEYS_OF_MEMBER = Query(str, sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
+LIST_KEYS_OF_MEMBER = Query(str, lambda _: sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
 
-END_KEYS_OF_MEMBER = Query(EndedKey, sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
+END_KEYS_OF_MEMBER = Query(EndedKey, lambda _: sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
 
 LIST_GRANTS_OF_MEMBER = Query(
     str,
-    sa.select(ACCESS_GRANT.c.id).where(
+    lambda _: sa.select(ACCESS_GRANT.c.id).where(
         ACCESS_GRANT.c.person_id == sa.bindparam("person"),
         ACCESS_GRANT.c.organisation_id == MEMBER_ORGANISATION,
         ACCESS_GRANT.c.revoked_at.is_(None),

@@ -61,9 +61,9 @@ PUT_NOTES = Command(upsert(SUBSCRIBER_NOTES, SUBSCRIBER_NOTES.c.keys(), key=["or
 
 NOTES_OF_LINE = (SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation")) & (SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid"))
 
-CLEAR_NOTES = Command(sa.delete(SUBSCRIBER_NOTES).where(NOTES_OF_LINE))
+CLEAR_NOTES = Command(lambda _: sa.delete(SUBSCRIBER_NOTES).where(NOTES_OF_LINE))
 
-FIND_NOTES = Query(str, sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE))
+FIND_NOTES = Query(str, lambda _: sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE))
 
 PLACE_FOR_NOTES = Command(insert_once(SUBSCRIBER_NOTES, SUBSCRIBER_NOTES.c.keys(), key=["organisation", "iccid"]))
 

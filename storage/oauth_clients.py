@@ -51,12 +51,12 @@ class ClientOrigin(NamedTuple):
 
 
 INSERT_CLIENT = Command(
-    sa.insert(OAUTH_CLIENT).values({name: sa.bindparam(name) for name in (*OauthClient._fields, *ClientOrigin._fields)})
+    lambda _: sa.insert(OAUTH_CLIENT).values({name: sa.bindparam(name) for name in (*OauthClient._fields, *ClientOrigin._fields)})
 )
 
 CLIENT_IS_UNUSED = (OAUTH_CLIENT.c.network == sa.bindparam("of_network"), OAUTH_CLIENT.c.used.is_(None))
 
-COUNT_UNUSED_CLIENTS = Query(int, sa.select(sa.func.count().label("unused")).select_from(OAUTH_CLIENT).where(*CLIENT_IS_UNUSED))
+COUNT_UNUSED_CLIENTS = Query(int, lambda _: sa.select(sa.func.count().label("unused")).select_from(OAUTH_CLIENT).where(*CLIENT_IS_UNUSED))
 
 UNUSED_BY_ADDRESS = (
     sa.select(OAUTH_CLIENT.c.address, sa.func.count().label("registrations"))
@@ -78,7 +78,7 @@ FIRST_CLIENTS_TO_GO = (
     .limit(sa.bindparam("too_many", type_=sa.Integer))
 )
 
-REMOVE_FIRST_CLIENTS = Command(sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id.in_(FIRST_CLIENTS_TO_GO)))
+REMOVE_FIRST_CLIENTS = Command(lambda _: sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id.in_(FIRST_CLIENTS_TO_GO)))
 
 
 def insert_client(connection: Connection, *, client: OauthClient, origin: ClientOrigin, most: int, now: float) -> None:
@@ -115,7 +115,7 @@ class AuthorizationRequest(NamedTuple):
     details: str
 
 
-SWEEP_REQUESTS = Command(sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.expires_at < sa.bindparam("now")))
+SWEEP_REQUESTS = Command(lambda _: sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.expires_at < sa.bindparam("now")))
 
 
 @writes

@@ -62,7 +62,7 @@ class NewCode(NamedTuple):
 
 CODE_FIELDS = ("digest", "grant_id", "client_id", "details", "expires_at")
 
-INSERT_CODE = Command(sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
+INSERT_CODE = Command(lambda _: sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
 
 
 def use_command(table: sa.Table) -> Command:
@@ -74,7 +74,7 @@ def use_command(table: sa.Table) -> Command:
 
 USE_CODE = use_command(AUTHORIZATION_CODE)
 
-SWEEP_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.expires_at < sa.bindparam("before")))
+SWEEP_CODES = Command(lambda _: sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.expires_at < sa.bindparam("before")))
 
 
 def keep_consent(
@@ -141,7 +141,7 @@ SAME_MOMENT_SECONDS = 10.0
 
 REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at")
 
-INSERT_REFRESH_TOKEN = Command(sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
+INSERT_REFRESH_TOKEN = Command(lambda _: sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
 
 USE_REFRESH_TOKEN = use_command(REFRESH_TOKEN)
 
@@ -193,11 +193,11 @@ GRANT_HAS_ENDED = (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCES
 
 ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(GRANT_HAS_ENDED)
 
-END_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.grant_id.in_(ENDED_GRANTS)))
+END_CODES = Command(lambda _: sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.grant_id.in_(ENDED_GRANTS)))
 
-END_TOKENS = Command(sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.grant_id.in_(ENDED_GRANTS)))
+END_TOKENS = Command(lambda _: sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.grant_id.in_(ENDED_GRANTS)))
 
-END_GRANTS = Command(sa.delete(ACCESS_GRANT).where(GRANT_HAS_ENDED))
+END_GRANTS = Command(lambda _: sa.delete(ACCESS_GRANT).where(GRANT_HAS_ENDED))
 
 
 def sweep_grants(connection: Connection, *, before: float) -> int:

@@ -56,7 +56,7 @@ FIND_ONBOARDING = Query(
 )
 
 RENAME_ORGANISATION = Command(
-    sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(name=sa.bindparam("new_name"))
+    lambda _: sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(name=sa.bindparam("new_name"))
 )
 
 

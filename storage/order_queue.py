@@ -105,7 +105,7 @@ CLAIM_ORDER = Query(
     .returning(STOREFRONT_ORDER.c.id),
 )
 FIND_QUEUED_ORDER = Query(
-    OrderRow, sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order"))
+    OrderRow, lambda _: sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order"))
 )
 PAY_ORDER = Query(
     str,

@@ -50,7 +50,7 @@ STEPS_OF_ORDERS = Query(
 )
 
 MARK_MAIL_SENT = Command(
-    sa.update(ORDER_STEP).where(ORDER_STEP.c.mail == sa.bindparam("id")).values(sent_at=sa.bindparam("now", type_=sa.Double))
+    lambda _: sa.update(ORDER_STEP).where(ORDER_STEP.c.mail == sa.bindparam("id")).values(sent_at=sa.bindparam("now", type_=sa.Double))
 )
 
 

@@ -431,9 +431,9 @@ FIND_ORDER_ACCESS = Query(
     OrderAccess, sa.select(ORDER_ACCESS.c.storefront_order, ORDER_ACCESS.c.ended_at).where(ORDER_ACCESS.c.digest == sa.bindparam("hashed"))
 )
 
-LIST_TOKEN_DIGESTS = Query(str, sa.select(ORDER_ACCESS.c.digest).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
+LIST_TOKEN_DIGESTS = Query(str, lambda _: sa.select(ORDER_ACCESS.c.digest).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
 
-FORGET_ORDER_ACCESS = Command(sa.delete(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
+FORGET_ORDER_ACCESS = Command(lambda _: sa.delete(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
 
 
 def token_digest(token: str) -> str:

@@ -24,7 +24,7 @@ ORPHANED_CALLS = Query(str, sa.select(CLAIM.c.lease).where(CLAIM.c.state == "cla
 # One statement, since every worker asks every few seconds and there is hardly ever anything.
 ANY_ORPHAN = Query(
     str,
-    sa.union_all(
+    lambda _: sa.union_all(
         sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ISSUANCE_IS_ORPHANED),
         sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(CLAIM_RUNNING_STATES), ORPHANED_CLAIMS),
     ).limit(1),

@@ -200,10 +200,10 @@ def record_attempts_query(dialect: Dialect) -> sa.Executable:
 
 ACKNOWLEDGE_ATTEMPTS = Query(AttemptNumber, acknowledge_query)
 RECORD_ATTEMPTS = Command(record_attempts_query)
-POSTPONE_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("next_ms")))
-RETURN_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
-FAIL_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state=FAILED_STATE, lease=None))
-DROP_DELIVERY = Query(str, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
+POSTPONE_DELIVERY = Command(lambda _: sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("next_ms")))
+RETURN_DELIVERY = Command(lambda _: sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
+FAIL_DELIVERY = Command(lambda _: sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state=FAILED_STATE, lease=None))
+DROP_DELIVERY = Query(str, lambda _: sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
 
 
 @first_row(int)
@@ -353,7 +353,7 @@ def undelivered(state: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
 
 UNDELIVERED = sa.union_all(undelivered(DELIVERY_OF_ENDPOINT & IS_UNTAKEN), undelivered(TAKEN_OF_ENDPOINT)).subquery("undelivered")
 
-FIRST_UNDELIVERED = Query(int, sa.select(sa.func.min(UNDELIVERED.c.position).label("position")))
+FIRST_UNDELIVERED = Query(int, lambda _: sa.select(sa.func.min(UNDELIVERED.c.position).label("position")))
 
 
 def first_undelivered(connection: Connection, *, endpoint: str) -> int | None:

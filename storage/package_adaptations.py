@@ -73,7 +73,7 @@ THIS_ADAPTATION: sa.ColumnElement[bool] = (PACKAGE_ADAPTATION.c.organisation == 
     PACKAGE_ADAPTATION.c.key == sa.bindparam("key")
 )
 MARK_OFFER = Command(insert_once(ADAPTED_OFFER, ["id"], key=["id"]))
-UNMARK_OFFER = Command(sa.delete(ADAPTED_OFFER).where(ADAPTED_OFFER.c.id == sa.bindparam("id")))
+UNMARK_OFFER = Command(lambda _: sa.delete(ADAPTED_OFFER).where(ADAPTED_OFFER.c.id == sa.bindparam("id")))
 ADAPTED_AMONG = Query(str, lambda dialect: sa.select(ADAPTED_OFFER.c.id).where(ADAPTED_OFFER.c.id.in_(bound_list(dialect, "ids"))))
 INSERT_ADAPTATION = Command(
     insert_once(PACKAGE_ADAPTATION, ["organisation", "key", *PackageTerms._fields, "due_ms"], key=["organisation", "key"], tries=0)

@@ -272,7 +272,7 @@ CONCLUDE_ATTEMPT = Query(
 
 # Refunds that were begun before orders had numbers: their keys hold what opens the order, and are needed until nothing is sent any more.
 HIDE_TOKEN = Command(
-    sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")).values(processor_key=sa.bindparam("shown"))
+    lambda _: sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")).values(processor_key=sa.bindparam("shown"))
 )
 
 

@@ -90,7 +90,7 @@ def next_due_query() -> sa.Select[str, int]:
 
 RIVAL_ISSUANCES = Query(
     IssuanceRow,
-    sa.select(*ISSUANCE_COLUMNS).where(
+    lambda _: sa.select(*ISSUANCE_COLUMNS).where(
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
         ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES),
         ISSUANCE.c.template_id == sa.bindparam("template_id"),
@@ -108,7 +108,7 @@ ISSUANCE_OF_ACCOUNT = (ISSUANCE.c.account_id == sa.bindparam("account_id"), ISSU
 # What has given its eSIM back holds none: of those rows there may be any number, and the newest alone are read.
 LIST_GIVEN_BACK = Query(
     LedgerEntry,
-    sa.union_all(
+    lambda _: sa.union_all(
         sa.select(*LEDGER_ENTRY_COLUMNS).where(*ISSUANCE_OF_ACCOUNT, ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"])),
         sa.select(*LEDGER_ENTRY_COLUMNS).where(
             *ISSUANCE_OF_ACCOUNT, ISSUANCE.c.state.in_(["rolled_back", "released"]), ISSUANCE.c.updated >= sa.bindparam("since")

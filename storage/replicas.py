@@ -47,9 +47,9 @@ REPLICA = ReplicaTable.table
 
 RENEW_REPLICA = Command(upsert(REPLICA, REPLICA.c.keys(), key=["id"]))
 
-LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
+LEAVE_REPLICA = Command(lambda _: sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 
-FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
+FORGET_REPLICA = Command(lambda _: sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
 
 OLDER_REPLICAS = Query(
     float,

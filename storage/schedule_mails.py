@@ -37,19 +37,19 @@ FORGET_SCHEDULE_MAIL = Command(
 )
 
 FORGET_SCHEDULE_MAILS = Command(
-    sa.delete(SCHEDULE_MAIL).where(
+    lambda _: sa.delete(SCHEDULE_MAIL).where(
         SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation"), SCHEDULE_MAIL.c.person == sa.bindparam("person")
     )
 )
 
 SCHEDULE_MAILS_OF = Query(
     ScheduleMail,
-    sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(
+    lambda _: sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(
         SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation")
     ),
 )
 
-REMOVE_SCHEDULE_MAIL = Command(sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")))
+REMOVE_SCHEDULE_MAIL = Command(lambda _: sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")))
 
 
 def insert_schedule_mail(connection: Connection, *, mail: ScheduleMail) -> None:

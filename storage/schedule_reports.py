@@ -150,7 +150,7 @@ REPORTS_TO_KEEP = (
 )
 
 TRIM_REPORTS = Command(
-    sa.delete(INTELLIGENCE_REPORT).where(IS_OF_SCHEDULE, REPORT_HAS_ENDED, INTELLIGENCE_REPORT.c.id.not_in(REPORTS_TO_KEEP))
+    lambda _: sa.delete(INTELLIGENCE_REPORT).where(IS_OF_SCHEDULE, REPORT_HAS_ENDED, INTELLIGENCE_REPORT.c.id.not_in(REPORTS_TO_KEEP))
 )
 
 ASK_REPORT = Command(
@@ -177,11 +177,11 @@ OWN_REPORTS = (
 )
 
 FIND_NEWEST_REPORT = Query(
-    ReportRow, OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
+    ReportRow, lambda _: OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
 
 FIND_REPORT_UNDER_WAY = Query(
-    ReportRow, OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
+    ReportRow, lambda _: OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
 
 

@@ -93,7 +93,7 @@ FIND_OPEN_ENDPOINT = Query(
     sa.select(WEBHOOK_ENDPOINT.c.id).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), WEBHOOK_ENDPOINT.c.status == "enabled"),
 )
 
-REMOVE_SCHEDULE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")))
+REMOVE_SCHEDULE_ENDPOINT = Command(lambda _: sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")))
 
 # What happened to a schedule stands where the intent of other events does, so one index finds both.
 OLD_SCHEDULE_EVENTS = sa.select(EVENT.c.id).where(
@@ -102,11 +102,11 @@ OLD_SCHEDULE_EVENTS = sa.select(EVENT.c.id).where(
 
 OLD_SCHEDULE_DELIVERIES = sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(OLD_SCHEDULE_EVENTS))
 
-FORGET_ATTEMPTS = Command(sa.delete(DELIVERY_ATTEMPT).where(DELIVERY_ATTEMPT.c.delivery_id.in_(OLD_SCHEDULE_DELIVERIES)))
+FORGET_ATTEMPTS = Command(lambda _: sa.delete(DELIVERY_ATTEMPT).where(DELIVERY_ATTEMPT.c.delivery_id.in_(OLD_SCHEDULE_DELIVERIES)))
 
-FORGET_DELIVERIES = Command(sa.delete(DELIVERY).where(DELIVERY.c.event_id.in_(OLD_SCHEDULE_EVENTS)))
+FORGET_DELIVERIES = Command(lambda _: sa.delete(DELIVERY).where(DELIVERY.c.event_id.in_(OLD_SCHEDULE_EVENTS)))
 
-FORGET_EVENTS = Command(sa.delete(EVENT).where(EVENT.c.id.in_(OLD_SCHEDULE_EVENTS)))
+FORGET_EVENTS = Command(lambda _: sa.delete(EVENT).where(EVENT.c.id.in_(OLD_SCHEDULE_EVENTS)))
 
 
 @writes
@@ -220,7 +220,7 @@ COUNT_SCHEDULES = Query(
     .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER),
 )
 
-INSERT_SCHEDULE = Command(sa.insert(INTELLIGENCE_SCHEDULE).values({name: sa.bindparam(name) for name in NewSchedule._fields}))
+INSERT_SCHEDULE = Command(lambda _: sa.insert(INTELLIGENCE_SCHEDULE).values({name: sa.bindparam(name) for name in NewSchedule._fields}))
 
 LAST_ENDED_REPORT = (
     sa.select(sa.func.max(INTELLIGENCE_REPORT.c.id))
@@ -300,9 +300,9 @@ HOLD_SCHEDULE = Query(
     .with_for_update(),
 )
 
-DELETE_SCHEDULE = Command(sa.delete(INTELLIGENCE_SCHEDULE).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE))
+DELETE_SCHEDULE = Command(lambda _: sa.delete(INTELLIGENCE_SCHEDULE).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE))
 
-DELETE_REPORTS_OF_SCHEDULE = Command(sa.delete(INTELLIGENCE_REPORT).where(INTELLIGENCE_REPORT.c.schedule == THIS_SCHEDULE))
+DELETE_REPORTS_OF_SCHEDULE = Command(lambda _: sa.delete(INTELLIGENCE_REPORT).where(INTELLIGENCE_REPORT.c.schedule == THIS_SCHEDULE))
 
 
 def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: ScheduleEndpoint | None) -> None:

@@ -86,7 +86,7 @@ class PackageUse(NamedTuple):
 
 
 INSERT_NETWORK_EVENT = Command(
-    sa.insert(NETWORK_EVENT).values(
+    lambda _: sa.insert(NETWORK_EVENT).values(
         {name: sa.bindparam(name) for name in ("id", "intent", "iccid", "bridge_type", "mcc", "mnc", "data", "occurred_at", "created")}
     )
 )
@@ -189,7 +189,7 @@ DRAW_SENT = ISSUANCE.c.dispatched
 
 FIND_DRAW_TIMES = Query(
     DrawTimes,
-    sa.select(
+    lambda _: sa.select(
         sa.func.min(DRAW_SENT).label("oldest"),
         sa.func.max(sa.case((sa.bindparam("latest") >= DRAW_SENT, DRAW_SENT))).label("newest"),
     ).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES), ISSUANCE.c.intent.is_not(None)),
@@ -209,9 +209,9 @@ STORE_EARLY_PLACE = store_early_command(EARLY_SIGHTING.c.occurred_at < sa.bindpa
 
 STORE_EARLY_USAGE = store_early_command(EARLY_SIGHTING.c.used_bytes < sa.bindparam("used_bytes"))
 
-TAKE_EARLY_SIGHTINGS = Query(EarlySighting, sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.subject == sa.bindparam("subject")))
+TAKE_EARLY_SIGHTINGS = Query(EarlySighting, lambda _: sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.subject == sa.bindparam("subject")))
 
-FORGET_EARLY_SIGHTING = Command(sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.received < sa.bindparam("old")))
+FORGET_EARLY_SIGHTING = Command(lambda _: sa.delete(EARLY_SIGHTING).where(EARLY_SIGHTING.c.received < sa.bindparam("old")))
 
 
 def store_early_sighting(connection: Connection, *, subject: str, early: EarlySighting, now: float) -> None:

@@ -49,7 +49,7 @@ RETIRE_SIGNING_KEYS = Command(
     .values(retired=sa.bindparam("at", type_=sa.Double))
 )
 
-SWEEP_SIGNING_KEYS = Command(sa.delete(SIGNING_KEY).where(SIGNING_KEY.c.retired < sa.bindparam("gone_before")))
+SWEEP_SIGNING_KEYS = Command(lambda _: sa.delete(SIGNING_KEY).where(SIGNING_KEY.c.retired < sa.bindparam("gone_before")))
 
 
 def published_keys(connection: Connection, *, now: float) -> list[SigningKey]:

@@ -105,9 +105,9 @@ THIS_STOREFRONT = STOREFRONT.c.id == sa.bindparam("storefront")
 
 STOREFRONT_OF_ORGANISATION = STOREFRONT.c.organisation == sa.bindparam("organisation")
 
-COUNT_STOREFRONTS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION))
+COUNT_STOREFRONTS = Query(int, lambda _: sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION))
 
-FIND_SLUG_HOLDER = Query(str, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
+FIND_SLUG_HOLDER = Query(str, lambda _: sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
 
 INSERT_STOREFRONT = Command(insert_once(STOREFRONT, Storefront._fields, key=["slug"]))
 

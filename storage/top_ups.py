@@ -45,7 +45,7 @@ TOP_UP_IS_ORPHANED = STOREFRONT_ORDER.c.owner.not_in(
 ORPHANED_TOP_UPS = (STOREFRONT_ORDER.c.status == "provisioning", STOREFRONT_ORDER.c.top_up_of.is_not(None), TOP_UP_IS_ORPHANED)
 LOSE_ORPHANED_TOP_UPS = Query(
     str,
-    sa.update(STOREFRONT_ORDER).where(*ORPHANED_TOP_UPS).values(LOST_VALUES).returning(STOREFRONT_ORDER.c.id),
+    lambda _: sa.update(STOREFRONT_ORDER).where(*ORPHANED_TOP_UPS).values(LOST_VALUES).returning(STOREFRONT_ORDER.c.id),
 )
 LIST_ADDED_PACKAGES = Query(int, sa.select(STOREFRONT_ORDER.c.package_id).where(OTHER_OF_ORDER, STOREFRONT_ORDER.c.package_id.is_not(None)))
 

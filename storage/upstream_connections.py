@@ -80,18 +80,18 @@ USE_OWN_TOKEN = Command(
     )
 )
 
-USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(own_token=sa.bindparam("token")))
+USE_FORMER_TOKEN = Command(lambda _: sa.update(ORGANISATION).where(THIS_ORGANISATION).values(own_token=sa.bindparam("token")))
 
 DISCONNECTED = {"mode": None, "account_id": None, "assigned_account_id": None, "own_token": None, "simulated": 0}
 
-DISCONNECT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(DISCONNECTED))
+DISCONNECT = Command(lambda _: sa.update(ORGANISATION).where(THIS_ORGANISATION).values(DISCONNECTED))
 
 SIMULATED_CONNECTIONS = Query(
     SimulatedConnection,
-    sa.select(ORGANISATION.c.id, ORGANISATION.c.mode, ORGANISATION.c.account_id).where(ORGANISATION.c.simulated == 1),
+    lambda _: sa.select(ORGANISATION.c.id, ORGANISATION.c.mode, ORGANISATION.c.account_id).where(ORGANISATION.c.simulated == 1),
 )
 
-LEAVE_SIMULATION = Command(sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(DISCONNECTED))
+LEAVE_SIMULATION = Command(lambda _: sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(DISCONNECTED))
 
 ERASE_SIMULATED = Command(
     sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
@@ -101,7 +101,7 @@ ASSIGN_ACCOUNT = Command(
     sa.update(ORGANISATION).where(THIS_ORGANISATION, ~sa.exists(ACCOUNT_HOLDERS)).values(assigned_account_id=sa.bindparam("account"))
 )
 
-UNASSIGN_ACCOUNT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(assigned_account_id=None))
+UNASSIGN_ACCOUNT = Command(lambda _: sa.update(ORGANISATION).where(THIS_ORGANISATION).values(assigned_account_id=None))
 
 FORGET_CHOICES = Command(
     sa.update(ONBOARDING)
@@ -129,7 +129,7 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
     return changed == 1
 
 
-FIND_ACCOUNT_HOLDER = Query(str, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
+FIND_ACCOUNT_HOLDER = Query(str, lambda _: ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
 
 
 def account_holder(connection: Connection, *, organisation: str, account_id: int) -> str | None:

@@ -28,7 +28,7 @@ UpstreamObjectKind = Literal["template", "zone"]
 RecurrenceKind = Literal["recurring_template", "single_template"]
 RECURRENCE_KINDS: Mapping[bool, RecurrenceKind] = {True: "recurring_template", False: "single_template"}
 FORGET_RECURRENCE = Command(
-    sa.delete(UPSTREAM_OBJECT).where(UPSTREAM_OBJECT.c.kind == sa.bindparam("former"), UPSTREAM_OBJECT.c.id == sa.bindparam("id"))
+    lambda _: sa.delete(UPSTREAM_OBJECT).where(UPSTREAM_OBJECT.c.kind == sa.bindparam("former"), UPSTREAM_OBJECT.c.id == sa.bindparam("id"))
 )
 NOTE_RECURRENCE = Command(insert_once(UPSTREAM_OBJECT, ["kind", "id", "organisation", "created"], key=["kind", "id"]))
 

@@ -59,7 +59,7 @@ class ClaimedUsage(NamedTuple):
 
 USAGE_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(USAGE_RECORD.c[name] for name in UsageRecordRow._fields)
 
-INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
+INSERT_USAGE_RECORD = Command(lambda _: sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
 
 INSERT_METERED_LINE = Command(insert_once(METERED_LINE, METERED_LINE.c.keys(), key=["ref"]))
 
@@ -142,7 +142,7 @@ class IntentUsage(NamedTuple):
 
 USAGE_SUM = sa.case((INTENT.c.used_bytes > sa.bindparam("room"), MOST_BYTES), else_=INTENT.c.used_bytes + sa.bindparam("more"))
 
-ADD_USAGE = Query(IntentUsage, sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent")).values(used_bytes=USAGE_SUM))
+ADD_USAGE = Query(IntentUsage, lambda _: sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent")).values(used_bytes=USAGE_SUM))
 
 RAISE_USAGE = Query(
     IntentUsage,

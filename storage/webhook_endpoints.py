@@ -98,7 +98,7 @@ INSERT_ENDPOINT = Command(
     .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 
-DELETE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
+DELETE_ENDPOINT = Command(lambda _: sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
 
 ROTATE_ENDPOINT_SECRET = Query(
     EndpointRow,
@@ -310,7 +310,7 @@ LIST_ENABLED_ENDPOINTS = Query(str, ENABLED_ENDPOINTS)
 
 HAS_CHOSEN = sa.exists().where(ENDPOINT_SELECTION.c.endpoint == WEBHOOK_ENDPOINT.c.id, ENDPOINT_SELECTION.c.types.is_not(None))
 
-LIST_ENDPOINTS_WITHOUT_CHOICE = Query(str, ENABLED_ENDPOINTS.where(sa.not_(HAS_CHOSEN)))
+LIST_ENDPOINTS_WITHOUT_CHOICE = Query(str, lambda _: ENABLED_ENDPOINTS.where(sa.not_(HAS_CHOSEN)))
 
 DELIVERIES_OF_DISABLED = (
     sa.select(DELIVERY.c.id)
@@ -320,7 +320,7 @@ DELIVERIES_OF_DISABLED = (
 )
 
 FAIL_WAITING_OF_DISABLED = Command(
-    sa.update(DELIVERY).where(DELIVERY.c.id.in_(DELIVERIES_OF_DISABLED), IS_UNTAKEN).values(state=FAILED_STATE)
+    lambda _: sa.update(DELIVERY).where(DELIVERY.c.id.in_(DELIVERIES_OF_DISABLED), IS_UNTAKEN).values(state=FAILED_STATE)
 )
 
 

@@ -97,7 +97,7 @@ class Query(Statement, Generic[R]):
 def text_query(row: type[R], text: str, *columns: str) -> Query[R]:
     """A query that is written as SQL in `text`; its columns are the fields of the named tuple `row`, or the one of `columns`."""
     names = cast("tuple[str, ...]", getattr(row, "_fields", columns))
-    return Query(row, sa.text(text).columns(*(sa.column(name, sa.Text) for name in names)))
+    return Query(row, lambda _: sa.text(text).columns(*(sa.column(name, sa.Text) for name in names)))
 
 
 class Command(Statement):
@@ -172,17 +172,26 @@ def insert_once(
 
     Without a `key` it inserts nothing where any unique rule of the table forbids the row.
     """
-    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
-    return lambda dialect: dialect.insert(table).values(given).on_conflict_do_nothing(index_elements=key or None)
+    taken = tuple(names)
+    return lambda dialect: dialect.insert(table).values(bound_values(taken, values)).on_conflict_do_nothing(index_elements=key or None)
 
 
 def upsert(
     table: sa.Table, names: Iterable[str] = (), /, *, key: Sequence[str], where: sa.ColumnElement[bool] | None = None, **values: object
 ) -> Callable[[Dialect], sqlite.Insert]:
     """As `insert_once`; where a row has the values of `key`, the other ones are set in it, if `where` holds for it."""
-    given: dict[str, object] = {**{name: sa.bindparam(name) for name in names}, **values}
-    changed = {name: value for name, value in given.items() if name not in key}
-    return lambda dialect: dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
+    taken = tuple(names)
+
+    def build(dialect: Dialect) -> sqlite.Insert:
+        given = bound_values(taken, values)
+        changed = {name: value for name, value in given.items() if name not in key}
+        return dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
+
+    return build
+
+
+def bound_values(names: Iterable[str], values: Mapping[str, object]) -> dict[str, object]:
+    return {**{name: sa.bindparam(name) for name in names}, **values}
 
 
 class Unindexed(FunctionElement[T]):
