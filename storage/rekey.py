@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from registry.errors import KeyUnknown
 from storage.approvals import APPROVAL
 from storage.claims import ClaimTable
-from storage.engine.sql import Command, Connection, Query, all_rows
+from storage.engine.sql import Command, Connection, Dialect, Query, all_rows, text_query
 from storage.engine.store import Store
 from storage.fleet_erasure import FLEET_ERASURE_KEY
 from storage.former_tokens import FormerTokenTable
@@ -109,28 +109,37 @@ def sealed_column(
     `organisation` is the column with the owner; None: the service itself is.
     """
     value, columns = source.c[sealed], source.c
-    found = sa.select(
-        (sa.literal(SERVICE_OWNER) if organisation is None else columns[organisation]).label("organisation"),
-        (columns[key["part"]] if "part" in key else sa.literal("")).label("part"),
-        columns[key["id"]].label("id"),
-        value.label("sealed"),
-    )
-    order = [columns[name] for name in key.values()]
-    beyond = sa.tuple_(*order) > sa.tuple_(*(sa.bindparam(f"after_{part}", type_=sa.Text) for part in key))
-    same = (columns[name] == sa.bindparam(f"at_{part}") for part, name in key.items())
     head = sa.func.substr(value, 1, sa.bindparam("length", type_=sa.Integer))
     by_key = sa.bindparam("by_key", type_=sa.Text)
-    count = sa.select(sa.func.count().label("held")).select_from(source)
+
+    def find_older(_: Dialect) -> sa.Executable:
+        found = sa.select(
+            (sa.literal(SERVICE_OWNER) if organisation is None else columns[organisation]).label("organisation"),
+            (columns[key["part"]] if "part" in key else sa.literal("")).label("part"),
+            columns[key["id"]].label("id"),
+            value.label("sealed"),
+        )
+        order = [columns[name] for name in key.values()]
+        beyond = sa.tuple_(*order) > sa.tuple_(*(sa.bindparam(f"after_{part}", type_=sa.Text) for part in key))
+        return found.where(head != by_key, beyond).order_by(*order).limit(RESEALED_AT_ONCE)
+
+    def write(_: Dialect) -> sa.Update:
+        same = (columns[name] == sa.bindparam(f"at_{part}") for part, name in key.items())
+        return sa.update(source).where(*same, value == sa.bindparam("seen")).values({sealed: sa.bindparam("again")})
+
+    def count(condition: Callable[[], sa.ColumnElement[bool]]) -> Query[int]:
+        return Query(int, lambda _: sa.select(sa.func.count().label("held")).select_from(source).where(condition()))
+
     return SealedColumn(
         name=f"{source.name}.{sealed}",
         table=source.name,
         key=tuple(key),
         bound_to=bound_to,
-        older=Query(SealedRow, found.where(head != by_key, beyond).order_by(*order).limit(RESEALED_AT_ONCE)),
-        write=Command(sa.update(source).where(*same, value == sa.bindparam("seen")).values({sealed: sa.bindparam("again")})),
-        count_older=Query(int, count.where(head != by_key)),
-        count_of_key=Query(int, count.where(head == by_key)),
-        count_all=Query(int, count.where(value.is_not(None))),
+        older=Query(SealedRow, find_older),
+        write=Command(write),
+        count_older=count(lambda: head != by_key),
+        count_of_key=count(lambda: head == by_key),
+        count_all=count(lambda: value.is_not(None)),
     )
 
 
@@ -294,40 +303,30 @@ KEY_ID_LENGTH = 32
 NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
 
 
-def outermost_queries(table: sa.Table, order: str, sealed: str) -> tuple[Query[str], Query[str]]:
+def outermost_queries(table: str, order: str, sealed: str) -> tuple[Query[str], Query[str]]:
     """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
-    return one_end(table.c[order], table.c[sealed], newest=True), one_end(table.c[order], table.c[sealed], newest=False)
+    return one_end(table, order, sealed, "DESC"), one_end(table, order, sealed, "ASC")
 
 
-def one_end(order: sa.Column[object], sealed: sa.Column[object], *, newest: bool) -> Query[str]:
-    """The first sealed value from one end of a table."""
-    first = (
-        sa.select(order.label("place"), sa.func.substr(sealed, 1, KEY_ID_LENGTH + 1).label("head"))
-        .where(order.is_not(None))
-        .order_by(order.desc() if newest else order.asc())
-        .limit(NEAREST_ROWS)
-        .subquery()
-    )
-    place = first.c.place.desc() if newest else first.c.place.asc()
-    return Query(str, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
+def one_end(table: str, order: str, sealed: str, way: str) -> Query[str]:
+    """The first sealed value from one end of a table. As text: every start asks, and builds the query for it."""
+    rows = f"SELECT {order} AS place, substr({sealed}, 1, {KEY_ID_LENGTH + 1}) AS head FROM {table} WHERE {order} IS NOT NULL"
+    nearest = f"{rows} ORDER BY {order} {way} LIMIT {NEAREST_ROWS}"
+    return text_query(str, f"SELECT head FROM ({nearest}) AS nearest WHERE head IS NOT NULL ORDER BY place {way} LIMIT 1", "head")
 
 
 # Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
-FIND_OWN_TOKEN = Query(
-    str,
-    sa.select(sa.func.substr(OrganisationTable.table.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
-    .where(OrganisationTable.table.c.own_token.is_not(None))
-    .order_by(OrganisationTable.table.c.id.desc())
-    .limit(1),
-)
-
 OUTERMOST_QUERIES = (
-    FIND_OWN_TOKEN,
-    *outermost_queries(WEBHOOK_ENDPOINT, "id", "secret"),
-    *outermost_queries(IntentTable.table, "id", "esim"),
-    *outermost_queries(ClaimTable.table, "expires_at", "body"),
-    *outermost_queries(SigningKeyTable.table, "number", "private"),
-    *outermost_queries(OauthClientTable.table, "created", "secret"),
+    text_query(
+        str,
+        f"SELECT substr(own_token, 1, {KEY_ID_LENGTH + 1}) AS head FROM organisation WHERE own_token IS NOT NULL ORDER BY id DESC LIMIT 1",
+        "head",
+    ),
+    *outermost_queries("webhook_endpoint", "id", "secret"),
+    *outermost_queries("intent", "id", "esim"),
+    *outermost_queries("claim", "expires_at", "body"),
+    *outermost_queries("signing_key", "number", "private"),
+    *outermost_queries("oauth_client", "created", "secret"),
 )
 
 

@@ -93,7 +93,7 @@ class Application:
         self.requests, self._answered = HttpSignals(), anyio.Event()
         self.http = HttpDoor(service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
         # What the demo does by itself is no request of anybody's: it comes through the same door, and is not in the log of requests.
-        self._inside = HttpDoor(service.pipeline, rules=rules, log=lambda line: None, fault=logs.fault, inner=inner)
+        self._make_inside = partial(HttpDoor, service.pipeline, rules=rules, log=lambda line: None, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
         self._front: App = ForwardedClients(self.http, trusted) if trusted else self.http
 
@@ -216,7 +216,7 @@ class Application:
     async def _live_demo(self, key: str) -> None:
         """Makes the first start of a demo livelier, once the first request has its answer: no start waits for it."""
         await self._answered.wait()
-        await live_demo(self.service, self._inside, key)
+        await live_demo(self.service, self._make_inside(), key)
 
     async def _work(self, done: anyio.Event) -> None:
         try:
