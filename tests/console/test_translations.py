@@ -214,8 +214,8 @@ def test_english_is_what_the_declaration_says(language: str) -> None:
         said
         == {
             "en": f"{begin} (id inv_1). What exactly would be lost cannot be read now (no_tie).",
-            "de": "Dies storniert eine Rechnung, die nicht bezahlt ist; sie bleibt mit ihrer Nummer erhalten (id inv_1). Was genau verloren ginge, "
-            "kann jetzt nicht gelesen werden (no_tie).",
+            "de": "Dies storniert eine Rechnung, die nicht bezahlt ist; sie bleibt mit ihrer Nummer erhalten (id inv_1). "
+            "Was genau verloren ginge, kann jetzt nicht gelesen werden (no_tie).",
         }[language]
     )
     assert ("operations.void_invoice" in console_texts(language).words) == (language == "de")
