@@ -34,6 +34,12 @@ class Challenge(NamedTuple):
     losses: tuple[Loss, ...] = ()
 
 
+def what_it_will_do(summary: str) -> str:
+    """The summary of an operation as a sentence about a call of it, without its end."""
+    text = summary.rstrip(".")
+    return f"This will {text[:1].lower()}{text[1:]}"
+
+
 def describe_loss(kind: str, name: str, /, **details: str | None) -> Loss:
     """A loss with those of the `details` that are known."""
     known = {word: clip_text(value) for word, value in details.items() if value}

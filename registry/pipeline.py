@@ -25,7 +25,7 @@ from registry.binding import binding_of
 from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Approval, Caller, Role
 from registry.catalogue import Catalogue
-from registry.challenge import Challenge, clip_text
+from registry.challenge import Challenge, clip_text, what_it_will_do
 from registry.clock import ACTIVE_REQUEST, DAY_SECONDS, ActiveRequest, Clock
 from registry.context import Context, Replacement, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, PreconditionFailed, ProviderError, Refusal, StoreUnavailable
@@ -561,8 +561,7 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     given = removed | params.model_dump(by_alias=True, exclude_none=True)
     given |= {info.alias or name: "***" for name, info in fields.items() if Secret in info.metadata and (info.alias or name) in given}
     shown = ", ".join(f"{name} {clip_text(str(value))}" for name, value in given.items())  # each in part: none hides those behind it
-    summary = operation.summary.rstrip(".")
-    return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown})." if shown else ".")
+    return what_it_will_do(operation.summary) + (f" ({shown})." if shown else ".")
 
 
 def confirm_fingerprint(input_fingerprint: bytes, replacement: Replacement) -> bytes:

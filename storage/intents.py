@@ -1,6 +1,7 @@
 """Intents: one eSIM each. Who may attach a plan is decided by conditional updates, never by a read before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import orjson
@@ -9,18 +10,20 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id, id_bounds
+from storage.engine.drivers import Value
 from storage.engine.sql import (
+    CLUSTERED,
     BigInt,
     Command,
     Connection,
     Key,
     Query,
     TableDescription,
-    all_rows,
     bound_list,
     first_row,
     insert_once,
     pack_rows,
+    unindexed,
     writes,
 )
 from storage.events import NewEvent, emit_event
@@ -59,6 +62,16 @@ class IntentTable(TableDescription, row=IntentRow, table=True):
     )
 
 
+class IntentLabelTable(TableDescription, table=True):
+    """An entry of the metadata of an intent, so that the intent is found by its value, whatever the key."""
+
+    organisation: str
+    value: str
+    intent: str
+    key: str
+    __table_args__ = (sa.PrimaryKeyConstraint("organisation", "value", "intent", "key"), CLUSTERED)
+
+
 class UsageRecordTable(TableDescription, table=True):
     """Usage a developer reported for a test intent."""
 
@@ -72,6 +85,8 @@ class UsageRecordTable(TableDescription, table=True):
 
 
 INTENT = IntentTable.table
+
+INTENT_LABEL = IntentLabelTable.table
 
 USAGE_RECORD = UsageRecordTable.table
 
@@ -134,9 +149,18 @@ INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) 
     INTENT.c.status == sa.literal_column("'failed'", sa.Text)
 )
 
+
+class LabelledIntent(NamedTuple):
+    """An intent with its metadata as JSON text."""
+
+    id: str
+    organisation: str
+    details: str
+
+
 OLD_INTENTS = Query(
-    str,
-    sa.select(INTENT.c.id)
+    LabelledIntent,
+    sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.details)
     .where(INTENT_IS_REMOVABLE, INTENT.c.id < sa.bindparam("last", type_=sa.Text), INTENT.c.status != "processing")
     .order_by(INTENT.c.id)
     .limit(sa.bindparam("most"))
@@ -145,6 +169,17 @@ OLD_INTENTS = Query(
 
 REMOVE_USAGE_RECORDS = Command(lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(bound_list(dialect, "ids"))))
 
+FORGET_INTENT = Query(
+    LabelledIntent,
+    sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").returning(INTENT.c.id, INTENT.c.organisation, INTENT.c.details),
+)
+
+LABEL_COLUMNS = ("organisation", "value", "intent", "key")
+
+INSERT_LABEL = Command(insert_once(INTENT_LABEL, LABEL_COLUMNS))
+
+REMOVE_LABEL = Command(sa.delete(INTENT_LABEL).where(*(INTENT_LABEL.c[name] == sa.bindparam(name) for name in LABEL_COLUMNS)))
+
 REMOVE_INTENTS = Command(lambda dialect: sa.delete(INTENT).where(INTENT.c.id.in_(bound_list(dialect, "ids")), INTENT_IS_REMOVABLE))
 
 
@@ -152,8 +187,15 @@ def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | N
     """A new intent and, when it has its eSIM already, the event that says so. Raises StoreUnavailable when its ICCID is taken."""
     if connection.run(INSERT_INTENT, **row._asdict()) == 0:
         raise iccid_is_taken()
+    connection.run_many(INSERT_LABEL, labels_of(row))
     if event is not None:
         emit_event(connection, event=event, ids=ids)
+
+
+def labels_of(row: IntentRow | LabelledIntent) -> list[dict[str, Value]]:
+    """The entries of its metadata, as they are looked up."""
+    metadata: Mapping[str, str] = {} if row.details == "{}" else orjson.loads(row.details)
+    return [{"organisation": row.organisation, "value": value, "intent": row.id, "key": key} for key, value in metadata.items()]
 
 
 @first_row(IntentRow)
@@ -169,36 +211,46 @@ def find_holder(*, iccid: str) -> sa.Executable:
 
 
 class IntentFilter(NamedTuple):
-    """Which intents; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds."""
+    """Which intents; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds.
+
+    `value`: one of their metadata, whole, that of `key` where it is given.
+    """
 
     status: str | None = None
     since: float | None = None
     until: float | None = None
+    value: str | None = None
+    key: str | None = None
 
 
-@all_rows(IntentRow)
-def intents_between(*, organisation: str, above: str, below: str, most: int) -> sa.Executable:
-    """At most `most` intents with ids from `above` to before `below`, newest first."""
-    return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id >= above, INTENT.c.id < below).order_by(INTENT.c.id.desc()).limit(most)
-
-
-@all_rows(IntentRow)
-def intents_of_status(*, organisation: str, status: str, above: str, below: str, most: int) -> sa.Executable:
-    """Those of one status."""
-    return (
-        sa.select(*INTENT_COLUMNS)
-        .where(OWN_INTENT, INTENT.c.status == status, INTENT.c.id >= above, INTENT.c.id < below)
-        .order_by(INTENT.c.id.desc())
-        .limit(most)
-    )
+@lru_cache
+def intent_page(names: frozenset[str]) -> Query[IntentRow]:
+    """The newest intents with ids from one to before another that have what `names` says, of `status`, `value` and `key`: those of a status
+    stand in an index in this order, those of a value among the labels."""
+    labelled = "value" in names
+    id, label = INTENT_LABEL.c.intent if labelled else INTENT.c.id, sorted(names & {"value", "key"})
+    columns = [*(INTENT_LABEL.c[name] for name in label), *(INTENT.c[name] for name in ("organisation", *sorted(names & {"status"})))]
+    bounds = [id >= sa.bindparam("above", type_=sa.Text), id < sa.bindparam("below", type_=sa.Text)]
+    bounds += [
+        (unindexed(column) if labelled and column.table is INTENT else column) == sa.bindparam(column.name, type_=sa.Text)
+        for column in columns
+    ]
+    found = sa.select(*INTENT_COLUMNS)
+    if labelled:
+        bounds.append(INTENT_LABEL.c.organisation == sa.bindparam("organisation", type_=sa.Text))
+        found = found.join_from(INTENT_LABEL, INTENT, id == INTENT.c.id)
+    if labelled and "key" not in names:  # several keys of one intent may have the value: it is found by the first of them
+        other, same = INTENT_LABEL.alias("other"), ("organisation", "value", "intent")
+        former = (*(other.c[name] == INTENT_LABEL.c[name] for name in same), other.c.key < INTENT_LABEL.c.key)
+        bounds.append(~sa.exists().where(*former))
+    return Query(IntentRow, found.where(*bounds).order_by(id.desc()).limit(sa.bindparam("most", type_=sa.Integer)))
 
 
 def list_intents(connection: Connection, *, organisation: str, asked: IntentFilter, after: str | None, most: int) -> list[IntentRow]:
     """At most `most` intents that fit, behind the id `after`, newest first. Ids begin with the time, so that days are bounds of ids."""
     above, below = id_bounds("cni_", asked.since, asked.until, after)
-    if asked.status is None:
-        return intents_between(connection, organisation=organisation, above=above, below=below, most=most)
-    return intents_of_status(connection, organisation=organisation, status=asked.status, above=above, below=below, most=most)
+    given: dict[str, Value] = {name: value for name in ("status", "value", "key") if (value := getattr(asked, name)) is not None}
+    return connection.all(intent_page(frozenset(given)), **given, organisation=organisation, above=above, below=below, most=most)
 
 
 def attach_plan(
@@ -236,10 +288,10 @@ def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
     )
 
 
-@writes
-def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
+def forget_intent(connection: Connection, *, intent: str, organisation: str) -> None:
     """Delete an intent of which nothing was sent and whose key is free."""
-    return sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing")
+    forgotten = connection.first(FORGET_INTENT, intent=intent, organisation=organisation)
+    connection.run_many(REMOVE_LABEL, [] if forgotten is None else labels_of(forgotten))
 
 
 @first_row(IntentRow)
@@ -274,7 +326,9 @@ def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Execu
 
 def sweep_intents(connection: Connection, *, before: float, most: int) -> int:
     """Remove the oldest test intents and failed ones with their usage records; their keys stay. `before`: Unix seconds."""
-    old = pack_rows([[intent] for intent in connection.all(OLD_INTENTS, last=first_id("cni_", before), most=most)])
+    found = connection.all(OLD_INTENTS, last=first_id("cni_", before), most=most)
+    old = pack_rows([[intent.id] for intent in found])
+    connection.run_many(REMOVE_LABEL, [label for intent in found for label in labels_of(intent)])
     connection.run(REMOVE_USAGE_RECORDS, ids=old)
     return connection.run(REMOVE_INTENTS, ids=old)
 

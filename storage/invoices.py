@@ -23,10 +23,12 @@ from storage.engine.sql import (
     StatementBuild,
     TableDescription,
     all_rows,
+    bound_list,
     changes_one,
     first_row,
     insert_once,
     one_row,
+    pack_rows,
     unindexed,
     writes,
 )
@@ -170,16 +172,30 @@ def hold_invoice(*, invoice: str, organisation: str) -> sa.Executable:
 
 
 class InvoiceFilter(NamedTuple):
-    """Which invoices; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds."""
+    """Which invoices; None: whatever it is. `since` is included, `until` is not: when they were made, Unix seconds.
+
+    `recipient`: a part of the name or the address of who is billed, in any case of its letters.
+    """
 
     status: str | None = None
     period: str | None = None
     since: float | None = None
     until: float | None = None
+    recipient: str | None = None
 
 
-@lru_cache
-def invoice_page(names: frozenset[str]) -> Query[Invoice]:
+class BilledCustomer(NamedTuple):
+    """Whom an invoice is to."""
+
+    id: str
+    recipient_name: str | None
+    recipient_email: str | None
+
+
+CUSTOMERS_AT_ONCE = 1000
+
+
+def filtered_invoices(columns: Sequence[sa.ColumnElement[object]], names: frozenset[str]) -> sa.Executable:
     """The newest invoices with ids from one to before another that have what `names` says, of `status` and `period`. An index has those of
     each status, and of each month, in this order; of one month there are few, so that both together are looked up by the month."""
     bounds = [INVOICE.c.id >= sa.bindparam("above", type_=sa.Text), INVOICE.c.id < sa.bindparam("below", type_=sa.Text)]
@@ -188,16 +204,46 @@ def invoice_page(names: frozenset[str]) -> Query[Invoice]:
     if "status" in names:
         status = INVOICE.c.status if "period" not in names else unindexed(INVOICE.c.status)
         bounds.append(status == sa.bindparam("status", type_=sa.Text))
-    asked = sa.select(*INVOICE_COLUMNS).where(INVOICE.c.organisation == sa.bindparam("organisation", type_=sa.Text), *bounds)
-    return Query(Invoice, asked.order_by(INVOICE.c.id.desc()).limit(sa.bindparam("most", type_=sa.Integer)))
+    asked = sa.select(*columns).where(INVOICE.c.organisation == sa.bindparam("organisation", type_=sa.Text), *bounds)
+    return asked.order_by(INVOICE.c.id.desc()).limit(sa.bindparam("most", type_=sa.Integer))
+
+
+@lru_cache
+def invoice_page(names: frozenset[str]) -> Query[Invoice]:
+    return Query(Invoice, filtered_invoices(INVOICE_COLUMNS, names))
+
+
+@lru_cache
+def billed_customers(names: frozenset[str]) -> Query[BilledCustomer]:
+    return Query(BilledCustomer, filtered_invoices([INVOICE.c[name] for name in BilledCustomer._fields], names))
+
+
+INVOICES_NAMED = Query(
+    Invoice,
+    lambda dialect: (
+        sa.select(*INVOICE_COLUMNS)
+        .where(INVOICE.c.id.in_(bound_list(dialect, "ids")), INVOICE.c.organisation == sa.bindparam("organisation"))
+        .order_by(INVOICE.c.id.desc())
+    ),
+)
 
 
 def list_invoices(connection: Connection, *, organisation: str, asked: InvoiceFilter, after: str | None, most: int) -> list[Invoice]:
     """At most `most` invoices that fit, behind the id `after`, newest first."""
     above, below = id_bounds("inv_", asked.since, asked.until, after)
     given: dict[str, Value] = {name: value for name in ("status", "period") if (value := getattr(asked, name)) is not None}
-    query = invoice_page(frozenset(given))
-    return connection.all(query, **given, organisation=organisation, above=above, below=below, most=most)
+    if asked.recipient is None:
+        return connection.all(invoice_page(frozenset(given)), **given, organisation=organisation, above=above, below=below, most=most)
+    found, part = list[str](), asked.recipient.casefold()
+    # Choice: names and addresses are looked through, newest first: no index finds a part of a text, in both databases and any letters.
+    while len(found) < most:
+        query = billed_customers(frozenset(given))
+        rows = connection.all(query, **given, organisation=organisation, above=above, below=below, most=CUSTOMERS_AT_ONCE)
+        found += [row.id for row in rows if part in f"{row.recipient_name or ''}\n{row.recipient_email or ''}".casefold()]
+        if len(rows) < CUSTOMERS_AT_ONCE:
+            break
+        below = rows[-1].id
+    return connection.all(INVOICES_NAMED, organisation=organisation, ids=pack_rows([[id] for id in found[:most]])) if found else []
 
 
 @all_rows(Invoice)

@@ -1,9 +1,9 @@
 """Intents: one request, one eSIM; which plan an intent names, and the QR picture of its activation code."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from clients.ocs.places import issuing
 from operations.connectivity.plans import TEST_PLANS, LivePlanChoice, choose_plan, find_live_plan
@@ -18,7 +18,7 @@ from operations.upstream.connection import connect_upstream
 from operations.upstream.template_costs import due_of_template
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
-from registry.operation import NOTHING_DUE, Document, Due, Example, Input, Once, Scope, SpendKind, operation
+from registry.operation import NOTHING_DUE, Document, Due, Example, FieldRule, Input, Once, Scope, SpendKind, operation
 from storage.engine.sql import Connection
 from storage.intents import (
     IntentFilter,
@@ -96,7 +96,21 @@ class IntentPage(ListPage):
     status: Annotated[IntentStatus | None, Field(description="Only these.")] = None
     since: MadeSince = None
     until: MadeUntil = None
+    metadata_value: Annotated[
+        MetadataValue | None, Field(min_length=1, description="Only with this value in their metadata, whole, such as your order's number.")
+    ] = None
+    metadata_key: Annotated[MetadataKey | None, Field(description="With metadata_value: only under this key.")] = None
     activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
+
+    @model_validator(mode="after")
+    def _key_with_value(self) -> Self:
+        if self.metadata_key is not None and self.metadata_value is None:
+            raise FieldRule(
+                f"metadata_key: got {self.metadata_key!r} without a value; intents are found by a value, under one key or any",
+                param="metadata_key",
+                hint="Add metadata_value, such as metadata_key=order&metadata_value=1042",
+            )
+        return self
 
 
 INTENT_EXAMPLE: Intent = {
@@ -207,11 +221,16 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
             {"status": "requires_plan"},
             {"object": "list", "data": [WAITING_INTENT_EXAMPLE], "has_more": False},
         ),
+        Example(
+            "Which eSIM did our order 1042 get?",
+            {"metadata_key": "order", "metadata_value": "1042"},
+            {"object": "list", "data": [INTENT_EXAMPLE], "has_more": False},
+        ),
     ],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
     """List your intents with their eSIMs, newest first."""
-    asked = IntentFilter(params.status, params.since, params.until)
+    asked = IntentFilter(params.status, params.since, params.until, params.metadata_value, params.metadata_key)
     most, after = params.limit + 1, params.starting_after
     rows = await ctx.deps.store.read(list_intents, organisation=ctx.organisation, asked=asked, after=after, most=most)
     intents = [unseal_intent(row, ctx.deps.keyring) for row in rows]

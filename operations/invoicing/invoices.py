@@ -279,6 +279,10 @@ class InvoicesQuery(ListPage):
     period_id: Annotated[str | None, Field(max_length=64, description="Only of this month, per_...; list_invoice_periods names it.")] = None
     since: MadeSince = None
     until: MadeUntil = None
+    recipient: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, description="Only to this customer: a part of the name or address, in any case."),
+    ] = None
 
 
 @operation(
@@ -292,14 +296,15 @@ class InvoicesQuery(ListPage):
             {"status": "draft", "period_id": PERIOD_ID_EXAMPLE},
             {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": False},
         ),
+        Example("What did we bill a customer?", {"recipient": "nordwind"}, {"object": "list", "data": [], "has_more": False}),
     ],
 )
 async def list_invoices(ctx: Ctx, params: InvoicesQuery) -> ListOf[ShownInvoice]:
     """List your organisation's invoices without their lines, newest first.
 
-    By status, by month, and by when they were made.
+    By status, by month, by customer, and by when they were made.
     """
-    asked = InvoiceFilter(params.status, params.period_id, params.since, params.until)
+    asked = InvoiceFilter(params.status, params.period_id, params.since, params.until, params.recipient)
     most, after = params.limit + 1, params.starting_after
     rows = await ctx.deps.store.read(read_invoices, organisation=ctx.organisation, asked=asked, after=after, most=most)
     return list_page([render_invoice(row, ctx.deps.site) for row in rows], params.limit)

@@ -107,7 +107,7 @@ async def name_message(ctx: Ctx, params: SmsMessage, _line: Line) -> Challenge:
     text, sender = quote_name(params.message, SMS_SEPTET_LIMIT), sms_sender(ctx, params)
     loss = describe_loss("message", params.iccid, sender=sender, text=params.message)
     return Challenge(
-        f"This will send one SMS to the line {params.iccid}, shown as from {sender}: {text}. It cannot be taken back.", (loss,)
+        f"This will send one SMS to the line {params.iccid}, shown as from {quote_name(sender)}: {text}. It cannot be taken back.", (loss,)
     )
 
 

@@ -163,6 +163,27 @@ async def test_intents_are_found_by_their_status_and_by_when_they_were_made(http
     assert (refused.status_code, refused.json()["param"]) == (400, "status")
 
 
+async def test_intents_are_found_by_a_value_of_their_metadata_under_one_key_or_any(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
+    labels = [{"order": "1042"}, {"order": "1042", "also": "1042", "shop": "Øst"}, {"note": "1042"}, {"order": "10420"}, {}]
+    made = list[str]()
+    for number, metadata in enumerate(labels):
+        plan = {"plan": "test_eu_1gb"} if number == 1 else {}
+        made.append((await http.post(INTENTS, json={**plan, "metadata": metadata}, headers={"Idempotency-Key": f"k{number}"})).json()["id"])
+
+    async def found(**asked: str) -> list[int]:
+        return [made.index(intent["id"]) for intent in (await http.get(INTENTS, params=asked)).json()["data"]]
+
+    assert await found(metadata_value="1042") == [2, 1, 0] and await found(metadata_value="104") == []
+    assert await found(metadata_value="1042", metadata_key="order") == [1, 0] and await found(metadata_value="Øst") == [1]
+    assert await found(metadata_value="1042", status="requires_plan") == [2, 0]
+    assert await found(metadata_value="1042", metadata_key="order", status="succeeded") == [1]
+    assert await found(metadata_value="1042", starting_after=made[2], limit="1") == [1]
+    assert (await pro.get(INTENTS, params={"metadata_value": "1042"})).json()["data"] == []
+    refused = (await http.get(INTENTS, params={"metadata_key": "order"})).json()
+    assert (refused["param"], "metadata_value=1042" in refused["hint"]) == ("metadata_key", True)
+    assert (await http.get(INTENTS, params={"metadata_value": ""})).json()["param"] == "metadata_value"
+
+
 @pytest.mark.parametrize("plan", ["test_mars_1gb", "cnp!", "Nordic 1 GB", "--", "nordic_1gb", "test_"])
 async def test_an_unknown_plan_is_404_and_names_the_field(http: httpx.AsyncClient, plan: str) -> None:
     answer = await create(http, "k", plan=plan)

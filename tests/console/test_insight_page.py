@@ -15,7 +15,7 @@ from tests.pages.site import Site
 from tests.pages.trail import trail
 from transports.web.console.app import console_texts
 from transports.web.console.insight import BY_NAME
-from transports.web.console.insight_sheets import SENTENCE_END, words_key
+from transports.web.console.translations import SENTENCE_END, words_key
 
 LINE_LINK = re.compile(r'href="/console/lines/(89\d{16,20})"')
 SHARE_LINK = re.compile(r"(/v1/intelligence/share/[\w-]+)")

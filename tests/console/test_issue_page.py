@@ -56,6 +56,10 @@ async def test_intents_are_found_by_their_state_and_days_and_the_pages_keep_what
     assert (
         f'href="/console/issue?{"status=requires_plan&amp;from=2024-01-01"}' in (await demo.get(seen.path + f"&after={shown[0]}")).page.html
     )
+    noted = await demo.send((await demo.get(NEW)).page.form(NEW), plan="", note="Order Nº 7")
+    labelled = (await demo.get("/console/issue?label=Order+N%C2%BA+7")).page
+    assert re.findall(r'href="/console/issue/intents/(cni_\w+)"', labelled.html) == [noted.path.rpartition("/")[2].partition("?")[0]]
+    assert "Order Nº 7" in labelled.text and "No intent matches" in (await demo.get("/console/issue?label=Order")).page.text
     none = await demo.get("/console/issue?status=failed&to=2020-01-01")
     assert "No intent matches" in none.page.text and none.status == 200
 

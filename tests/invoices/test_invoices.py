@@ -87,6 +87,23 @@ async def test_invoices_are_found_by_their_status_their_month_and_by_when_they_w
     assert (refused.status_code, refused.json()["param"]) == (400, "status")
 
 
+async def test_invoices_are_found_by_a_part_of_the_customers_name_or_address(bill: Billing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.invoices.CUSTOMERS_AT_ONCE", 2)
+    await bill.use(GB)
+    customers = [{"recipient_name": "Øst & Sønn"}, {"recipient_email": "post@oest.example"}, {}, {"recipient_name": "Øst 100 %"}, {}]
+    made = [(await bill.create()).json()["id"] for _ in customers]
+    for invoice, named in zip(made, customers, strict=True):
+        assert not named or (await bill.update(invoice, **named)).status_code == 200
+
+    async def found(**asked: str) -> list[int]:
+        return [made.index(invoice["id"]) for invoice in (await bill.http.get(INVOICES, params=asked)).json()["data"]]
+
+    assert await found(recipient="øST") == [3, 0] and await found(recipient="POST@") == [1] and await found(recipient="%") == [3]
+    assert await found(recipient="øst", limit="1") == [3] and await found(recipient="øst", starting_after=made[3]) == [0]
+    assert await found(recipient="øst", status="void") == [] and await found(recipient="Nordwind") == []
+    assert (await bill.http.get(INVOICES, params={"recipient": ""})).json()["param"] == "recipient"
+
+
 @pytest.mark.rule("2.9.2")
 @pytest.mark.rule("4.4.24")
 async def test_an_invoice_is_read_with_its_period_and_a_line_per_sim(bill: Billing) -> None:

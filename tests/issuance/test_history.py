@@ -13,7 +13,7 @@ from storage.cdr_events import CDR_DIGESTS_REVISION as RECORDS_REVISION
 from storage.engine.migrate import current_schema
 from storage.engine.sql import Command, Connection, Query
 from storage.expired_keys import EXPIRED_KEY
-from storage.intents import IntentTable, UsageRecordTable
+from storage.intents import IntentLabelTable, IntentTable, UsageRecordTable
 from storage.replicas import EXPIRED_KEYS_REVISION, ReplicaTable, end_replica
 from tests.connectivity.requests import INTENTS
 from tests.connectivity.test_products import PRODUCTS
@@ -27,7 +27,7 @@ from transports.worker.retention import retention_chore
 DAY = 86_400.0
 USAGE = "/v1/connectivity/usage_records"
 PRODUCT = {"name": "Week", "data_mb": 1, "validity_days": 7, "price_cents": 9, "currency": "EUR", "package_template_id": 55010}
-INTENT, RECORD, REPLICA = IntentTable.table, UsageRecordTable.table, ReplicaTable.table
+INTENT, RECORD, LABEL, REPLICA = IntentTable.table, UsageRecordTable.table, IntentLabelTable.table, ReplicaTable.table
 
 
 class Small(NamedTuple):
@@ -48,7 +48,7 @@ SMALL = Query(
         EXPIRED_KEY.c.operation, EXPIRED_KEY.c.claimed, EXPIRED_KEY.c.iccid
     ),
 )
-COUNTS = {each.name: Query(Rows, sa.select(sa.func.count().label("rows")).select_from(each)) for each in (INTENT, RECORD)}
+COUNTS = {each.name: Query(Rows, sa.select(sa.func.count().label("rows")).select_from(each)) for each in (INTENT, RECORD, LABEL)}
 # As a process of the schema before writes it.
 OLD_PROGRAM = Command(sa.insert(REPLICA).values(id="rpl_old", expires_at=sa.bindparam("until"), key_ids="", revision=""))
 
@@ -88,9 +88,10 @@ async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: I
     async def post(path: str, key: str, body: dict[str, Any]) -> httpx.Response:
         return await stage.http.post(path, json=body, headers={"Idempotency-Key": key})
 
-    test = await post(INTENTS, "test", {"plan": "test_eu_1gb"})
+    labelled = {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}
+    test = await post(INTENTS, "test", labelled)
     calls = [
-        (INTENTS, "test", {"plan": "test_eu_1gb"}),
+        (INTENTS, "test", labelled),
         (INTENTS, "live", {"plan": "nordic-1gb-30d"}),
         (PRODUCTS, "product", {**PRODUCT, "countries": ["NO"]}),
         (USAGE, "usage", {"intent": test.json()["id"], "quantity_mb": 5}),
@@ -113,6 +114,7 @@ async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: I
     # The test intent and its record are gone, the live one stays with its line.
     assert await stage.world.store.read(count, of="intent") == 1
     assert await stage.world.store.read(count, of="usage_record") == 0
+    assert await stage.world.store.read(count, of="intent_label") == 0
     assert (await stage.http.get(f"{INTENTS}/{live['id']}")).json() == live
     for path, key, body in calls:
         if path != USAGE:  # its intent is gone, which is said first

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from anyio.lowlevel import checkpoint
 
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.migrate import SchemaMismatch, current_schema, downgrade_database, ensure_current, needs_upgrade, upgrade_database
@@ -22,7 +23,7 @@ from tests.databases import migrated_postgres, migrated_sqlite, required_databas
 from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
-FORMER = REVISIONS[-2]
+FORMER, INTENTS = REVISIONS[-2], "/v1/connectivity/intents"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -66,6 +67,20 @@ def test_a_server_starts_on_the_schema_before_and_upgrades_a_file_alone(former: 
     assert needs_upgrade(former)
     assert ensure_current(former) is is_sqlite_url(former)
     assert current_schema(former).revision == (HEAD if is_sqlite_url(former) else FORMER)
+
+
+async def test_intents_from_before_are_found_by_their_labels_after_the_upgrade(former: str, tmp_path: Path) -> None:
+    async with open_issuance_stage(tmp_path, former) as stage:
+        body = {"metadata": {"order": "Nº 7", "shop": 'a"b'}}
+        made = (await stage.http.post(INTENTS, json=body, headers={"Idempotency-Key": "one"})).json()["id"]
+        with migration_lock(former) as database:
+            database.connection.exec_driver_sql("delete from intent_label")
+        assert (await stage.http.get(INTENTS, params={"metadata_value": 'a"b'})).json()["data"] == []
+        upgrade_database(former)
+        await checkpoint()  # reads of one tick share a snapshot
+        for value in body["metadata"].values():
+            found = (await stage.http.get(INTENTS, params={"metadata_value": value})).json()["data"]
+            assert [intent["id"] for intent in found] == [made]
 
 
 def become(url: str, revision: str, works_from: str) -> None:

@@ -42,8 +42,8 @@ from storage.fleet_numbers import lines_with_number
 from storage.fleet_readings import NEXT_LINES, NUMBERED_LINES
 from storage.fleet_search import count_lacking, fleet_count, named_line_numbers
 from storage.fleet_tags import STRAY_TAGS, tags_within
-from storage.intents import OLD_INTENTS, intents_between, intents_of_status
-from storage.invoices import invoice_page, invoices_numbered, list_overdue_invoices
+from storage.intents import OLD_INTENTS, intent_page
+from storage.invoices import billed_customers, invoice_page, invoices_numbered, list_overdue_invoices
 from storage.issuance_lists import ISSUANCES_OF_ICCIDS, NEWEST_OF_ACCOUNT, NEWEST_OF_STATE, NEWEST_OF_TAG
 from storage.key_retention import REMOVE_ISSUANCES
 from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
@@ -72,6 +72,7 @@ GROWING = {
         "event",
         "intelligence_report",
         "intent",
+        "intent_label",
     ),
     *("change_set", "change_row", "order_step"),
     *("event_log", "line_event_number", "mail_notice", "alert_day"),
@@ -184,8 +185,9 @@ def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: 
 @pytest.mark.parametrize(
     ("statement", "found_by"),
     [
-        (statement_of(intents_between), "intent USING INDEX intent_organisation (organisation=? AND id>? AND id<?)"),
-        (statement_of(intents_of_status), "intent USING INDEX intent_of_status (organisation=? AND status=? AND id>? AND id<?)"),
+        (intent_page(frozenset()), "intent USING INDEX intent_organisation (organisation=? AND id>? AND id<?)"),
+        (intent_page(frozenset({"status"})), "intent USING INDEX intent_of_status (organisation=? AND status=? AND id>? AND id<?)"),
+        (billed_customers(frozenset()), "invoice USING INDEX invoice_organisation (organisation=? AND id>? AND id<?)"),
         (invoice_page(frozenset()), "invoice USING INDEX invoice_organisation (organisation=? AND id>? AND id<?)"),
         (invoice_page(frozenset({"status"})), "invoice USING INDEX invoice_of_status (organisation=? AND status=? AND id>? AND id<?)"),
         (invoice_page(frozenset({"period"})), "invoice USING INDEX invoice_of_period (organisation=? AND period=? AND id>? AND id<?)"),
@@ -199,6 +201,13 @@ def test_a_filtered_page_of_intents_or_invoices_is_read_from_the_beginning_of_an
     raw: sqlite3.Connection, statement: Statement, found_by: str
 ) -> None:
     assert plan(raw, statement) == [f"SEARCH {found_by}"]
+
+
+@pytest.mark.parametrize("names", [{"value"}, {"value", "status"}, {"key", "value"}, {"key", "value", "status"}])
+def test_a_page_of_labelled_intents_is_read_from_the_beginning_of_their_labels(raw: sqlite3.Connection, names: set[str]) -> None:
+    labels = "SEARCH intent_label USING PRIMARY KEY (organisation=? AND value=? AND intent>? AND intent<?)"
+    steps = [step for step in plan(raw, intent_page(frozenset(names))) if " other " not in step and "SUBQUERY" not in step]
+    assert steps == [labels, "SEARCH intent USING INDEX sqlite_autoindex_intent_1 (id=?)"]
 
 
 def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection) -> None:

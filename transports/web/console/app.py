@@ -49,12 +49,15 @@ CONSOLE_TEXTS = Path(__file__).parent / "texts"
 
 @cache
 def console_texts(language: str) -> LanguageTexts:
-    """The texts of `language` with those of the shop, whose formats and countries they share. A key is `page.name`."""
+    """The texts of `language` with those of the shop, whose formats and countries they share. A key is `page.name`.
+
+    A file without a section of English translates what declarations say.
+    """
     chosen = language if language in spoken_languages() else DEFAULT_LANGUAGE
     words = dict(texts_in(chosen).words)
     for file in sorted(CONSOLE_TEXTS.glob("*.toml")):
         sections: Mapping[str, Mapping[str, str]] = tomllib.loads(file.read_text())
-        words |= {f"{file.stem}.{name}": text for name, text in sections[chosen].items()}
+        words |= {f"{file.stem}.{name}": text for name, text in sections.get(chosen, {}).items()}
     return LanguageTexts(chosen, words)
 
 

@@ -22,7 +22,7 @@ async def show_waiting(visit: ConsoleRequest, problem: PageProblem | None = None
     )
     waiting, latest = found["waiting"], found["latest"]
     named = visit.query.get("approval") or visit.form.get("id", "")
-    rows, decided = named_first(waiting.rows, named), decided_rows(latest.rows, named)
+    rows, decided = (visit.promised(each) for each in (named_first(waiting.rows, named), decided_rows(latest.rows, named)))
     more = latest.rows and latest.body.get("has_more")
     facts: Mapping[str, object] = {
         "waiting": [] if after else rows,

@@ -53,7 +53,7 @@ def audit_line(visit: ConsoleRequest, row: Mapping[str, object], keys: Mapping[s
     operation, key = str(row["operation"]), str(row["key_id"] or "")
     known, said = visit.context.pipeline.catalogue.operations.get(operation), visit.word("audit_words", operation)
     look = visit.say("audit_log.page_look") if is_console_look(row) else visit.say("audit_log.list_file") if is_list_file(row) else ""
-    title = known.title if known is not None else look or (said if said != operation else "")
+    title = visit.operation_title(operation) if known is not None else look or (said if said != operation else "")
     name = keys.get(key) or (f"{key[:4]}…{key[-6:]}" if key else "")
     outcome, way = visit.word("audit_words", str(row["outcome"])), visit.word("audit_words", str(row["surface"]))
     return AuditLine(row, title, name, outcome, way, refused=cast(int, row["status"]) >= 400)

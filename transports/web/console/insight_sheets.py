@@ -4,7 +4,6 @@ The words of a report are few and our own, with numbers in them. A translation i
 shown as it is. What came from outside (names, operators) is never looked up in another way than a word is, and only ever a value.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, cast
@@ -15,10 +14,8 @@ from operations.intelligence.reports.sheet import Chart, Finding, Sheet, SheetKi
 from transports.web.console.charts import ChartPoint, bar_chart
 from transports.web.console.line import ICCID_FORM
 from transports.web.console.request import ConsoleRequest
+from transports.web.console.translations import said_text
 
-SAID_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?", re.ASCII)
-SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
-NUMBER_PLACES = "abcdefgh"
 NO_FIGURE = "\u2013"
 FIGURE_KINDS: frozenset[SheetKind] = frozenset({"number", "money", "bytes", "percent", "days"})
 CHART_LABEL_PIXELS = 6.4
@@ -62,16 +59,16 @@ def drawn_sheet(visit: ConsoleRequest, sheet: Sheet) -> DrawnSheet:
     """The report in the reader's language. Charts without values and tables without rows are left out."""
     charts = [made for chart in sheet["charts"] if (made := drawn_chart(visit, chart)) is not None]
     tables = [drawn_table(visit, table) for table in sheet["tables"] if table["rows"]]
-    figures = [(said_text(visit, each["label"]), shown_value(visit, each["kind"], each["value"])) for each in sheet["figures"]]
-    return DrawnSheet(said_text(visit, sheet["headline"]), figures, charts, tables)
+    figures = [(said_text(visit.texts, each["label"]), shown_value(visit, each["kind"], each["value"])) for each in sheet["figures"]]
+    return DrawnSheet(said_text(visit.texts, sheet["headline"]), figures, charts, tables)
 
 
 def drawn_table(visit: ConsoleRequest, table: Table) -> DrawnTable:
     kinds: list[SheetKind] = [column["kind"] for column in table["columns"]]
-    columns = [(said_text(visit, column["label"]), column["kind"] in FIGURE_KINDS) for column in table["columns"]]
+    columns = [(said_text(visit.texts, column["label"]), column["kind"] in FIGURE_KINDS) for column in table["columns"]]
     rows = [[sheet_cell(visit, kind, value) for kind, value in zip(kinds, row, strict=False)] for row in table["rows"]]
-    note = "" if table["note"] is None else said_text(visit, table["note"])
-    return DrawnTable(said_text(visit, table["title"]), columns, rows, note)
+    note = "" if table["note"] is None else said_text(visit.texts, table["note"])
+    return DrawnTable(said_text(visit.texts, table["title"]), columns, rows, note)
 
 
 def sheet_cell(visit: ConsoleRequest, kind: SheetKind, value: SheetValue) -> SheetCell:
@@ -97,7 +94,7 @@ def drawn_chart(visit: ConsoleRequest, chart: Chart) -> DrawnChart | None:
         parts = " · ".join(series_words(visit, chart, rows, at)) if len(rows) > 1 else shown_value(visit, chart["kind"], sums[at])
         label = place_label(visit, chart["places_kind"], name)
         points.append(ChartPoint(short_text(label, room), value, f"{shown_value(visit, chart['places_kind'], name)}: {parts}"))
-    title = said_text(visit, chart["title"]) + (f" ({visit.say('insight.taken_away')})" if losing else "")
+    title = said_text(visit.texts, chart["title"]) + (f" ({visit.say('insight.taken_away')})" if losing else "")
     return DrawnChart(title, bar_chart(points, title), chart_figures(visit, chart, title))
 
 
@@ -146,7 +143,7 @@ def shown_value(visit: ConsoleRequest, kind: SheetKind, value: SheetValue) -> st
         return visit.texts.day(value)
     if kind == "country":
         return visit.texts.country(value)
-    return said_text(visit, value) if kind == "word" else value
+    return said_text(visit.texts, value) if kind == "word" else value
 
 
 def shown_number(visit: ConsoleRequest, kind: SheetKind, value: float) -> str:
@@ -163,38 +160,6 @@ def shown_number(visit: ConsoleRequest, kind: SheetKind, value: float) -> str:
 
 def whole_or_tenths(visit: ConsoleRequest, size: float) -> str:
     return visit.texts.whole(int(size)) if size == int(size) else visit.texts.plain_number(size)
-
-
-def said_text(visit: ConsoleRequest, text: str) -> str:
-    """Words of ours with numbers in them, sentence by sentence, in the reader's language."""
-    return " ".join(said_sentence(visit, sentence) for sentence in SENTENCE_END.split(text))
-
-
-def said_sentence(visit: ConsoleRequest, text: str) -> str:
-    """A sentence, or a name. Of several forms the one for a first number of 1 has `_one` at its end.
-
-    A text of several words behind commas, such as what was seen at once, is put together of theirs.
-    """
-    numbers = SAID_NUMBER.findall(text)
-    found, words = words_key(text), visit.texts.words
-    for key in (*([f"insight_words.{found}_one"] if numbers[:1] == ["1"] else []), f"insight_words.{found}"):
-        if key in words:
-            return words[key].format(**dict(zip(NUMBER_PLACES, (said_number(visit, each) for each in numbers), strict=False)))
-    other = next((words[key] for key in (f"problems.{found}", f"states.{text}", f"line.rule_{found}") if key in words), None)
-    if other is not None:
-        return other
-    parts = text.split(", ")
-    return ", ".join(said_sentence(visit, part) for part in parts) if len(parts) > 1 else text[:1].upper() + text[1:].replace("_", " ")
-
-
-def words_key(text: str) -> str:
-    """The name that a text has among the translations: its words, with n for each number."""
-    return re.sub(r"[^a-z0-9]+", "_", SAID_NUMBER.sub("n", text).lower()).strip("_")
-
-
-def said_number(visit: ConsoleRequest, text: str) -> str:
-    whole, point, part = text.replace(",", "").partition(".")
-    return visit.texts.whole(int(whole)) + (visit.texts.words["format.decimal"] + part if point else "")
 
 
 def finding_facts(visit: ConsoleRequest, found: Mapping[str, object]) -> Mapping[str, object]:

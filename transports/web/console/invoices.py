@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
@@ -16,7 +15,7 @@ from starlette.responses import Response
 from operations.invoicing.invoices import InvoiceStatus, LineItem, ShownInvoice, WholeInvoice
 from operations.vocabulary import Currency
 from registry.clock import DAY_SECONDS
-from transports.web.console.csv_download import CsvRow, csv_download, is_csv_asked
+from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import VERSION_FIELD, ConsoleRequest, PageRead, digest_of
 from transports.web.console.shops import differing, typed_cents, typed_whole
 from transports.web.pages.calls import CallOutcome, filled_fields
@@ -28,9 +27,8 @@ WALKED_PAGES, WALKED_INVOICES = 10, 100
 """How many pages of the list, and how many invoices of each, are looked through for those that a page is about."""
 INVOICE_LINES_A_PAGE = 50
 PERIODS_TO_CHOOSE = 24
-INVOICE_FILTERS: Mapping[str, str] = {"status": "status", "period": "period_id"}
-"""The fields of the filter bar that are filters of list_invoices."""
-RECIPIENT_FILTER = "recipient"
+INVOICE_FILTERS: Mapping[str, str] = {"status": "status", "period": "period_id", "recipient": "recipient"}
+"""The fields of the filter bar, and the filters of list_invoices that they are."""
 INVOICE_COLUMNS = (
     "id", "invoice_number", "status", "period_id", "recipient_name", "recipient_email", "currency", "subtotal_cents", "tax_cents",
     "platform_fee_cents", "total_cents", "issued_at", "due_at", "paid_at", "created_at",
@@ -109,39 +107,28 @@ def is_overdue(visit: ConsoleRequest, row: ShownInvoice) -> bool:
     return row["status"] == "sent" and row["due_at"] is not None and row["due_at"] < visit.now
 
 
-def invoices_asked(wanted: Mapping[str, str]) -> Mapping[str, str]:
-    """The filters that the list of invoices has itself; the recipient is looked for among what it gives."""
-    return {INVOICE_FILTERS[name]: value for name, value in wanted.items() if name in INVOICE_FILTERS}
-
-
-def fits_invoice(row: ShownInvoice | CsvRow, part: str) -> bool:
-    """Whether `part` stands in the name or the address of who an invoice is to."""
-    return part.casefold() in f"{row['recipient_name'] or ''}\n{row['recipient_email'] or ''}".casefold()
-
-
 async def show_invoices(visit: ConsoleRequest) -> Response:
     """Which invoices are there, and what is still owed on them?"""
-    wanted = {name: visit.query[name] for name in (*INVOICE_FILTERS, RECIPIENT_FILTER) if visit.query.get(name)}
-    asked, fits = invoices_asked(wanted), partial(fits_invoice, part=wanted.get(RECIPIENT_FILTER, ""))
+    wanted = {name: visit.query[name] for name in INVOICE_FILTERS if visit.query.get(name)}
+    asked = {INVOICE_FILTERS[name]: value for name, value in wanted.items()}
     if is_csv_asked(visit):
-        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, asked, keep=fits)
+        return await csv_download(visit, "invoices", "list_invoices", INVOICE_COLUMNS, asked)
     start, after = visit.query.get("from", ""), visit.query.get("after", "")
     walk = await walk_invoices(visit, asked, start)
     periods = await visit.read("list_invoice_periods", limit=PERIODS_TO_CHOOSE)
-    fitting = [row for row in walk.rows if fits(row)]
-    begin = next((place for place, row in enumerate(fitting, 1) if row["id"] == after), 0)
-    shown = fitting[begin : begin + INVOICES_A_PAGE]
+    begin = next((place for place, row in enumerate(walk.rows, 1) if row["id"] == after), 0)
+    shown = walk.rows[begin : begin + INVOICES_A_PAGE]
     kept = {**wanted, **({"from": start} if start else {})}
     facts: Mapping[str, object] = {
         "invoices": shown,
-        "found": len(fitting),
-        "owed": owed_by_state(visit, fitting),
-        "overdue": {row["id"] for row in fitting if is_overdue(visit, row)},
+        "found": len(walk.rows),
+        "owed": owed_by_state(visit, walk.rows),
+        "overdue": {row["id"] for row in walk.rows if is_overdue(visit, row)},
         "months": named_periods(visit, periods),
         "states": get_args(InvoiceStatus),
         "wanted": wanted,
         "looked": len(walk.rows),
-        "next_page": f"?{urlencode({**kept, 'after': shown[-1]['id']})}" if len(fitting) > begin + INVOICES_A_PAGE else "",
+        "next_page": f"?{urlencode({**kept, 'after': shown[-1]['id']})}" if len(walk.rows) > begin + INVOICES_A_PAGE else "",
         "first_page": f"?{urlencode(wanted)}" if start or after else "",
         "older_page": f"?{urlencode({**wanted, 'from': walk.older})}" if walk.older else "",
     }

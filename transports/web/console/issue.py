@@ -26,7 +26,7 @@ INTENTS_A_PAGE, PRODUCTS_A_PAGE, ISSUANCES_A_PAGE, PLANS_TO_CHOOSE = 25, 25, 25,
 UNSETTLED_SHOWN = 20
 """Of each state that somebody has to look at."""
 WAITING_STATES: Sequence[IssuanceState] = ("manual_reconciliation_required", "rollback_unknown", "outcome_unknown")
-INTENT_FILTERS, LEDGER_FILTERS = ("status", "from", "to"), ("state", "iccid")
+INTENT_FILTERS, LEDGER_FILTERS = ("status", "from", "to", "label"), ("state", "iccid")
 LEDGER_COLUMNS = (
     "idempotency_key", "state", "iccid", "account_id", "package_template_id", "package_id", "intent", "order", "error", "settle_from",
     "created_at", "updated_at",
@@ -69,7 +69,8 @@ async def show_intents(visit: ConsoleRequest) -> Response:
     """Which eSIMs were asked for by name, and which of them are not there yet?"""
     wanted = {name: visit.query[name] for name in INTENT_FILTERS if visit.query.get(name)}
     days = {"since": day_of_form(wanted.get("from")), "until": day_of_form(wanted.get("to"), later=1)}
-    asked = {**filled_fields(wanted, "status"), **{name: moment for name, moment in days.items() if moment is not None}}
+    labelled = {"metadata_value": wanted["label"].strip()} if wanted.get("label", "").strip() else {}
+    asked = {**filled_fields(wanted, "status"), **labelled, **{name: moment for name, moment in days.items() if moment is not None}}
     found = await visit.read("list_connectivity_intents", **page_asked(visit, INTENTS_A_PAGE, **asked, activation_codes=False))
     intents = cast("list[Intent]", found.rows)
     facts: Mapping[str, object] = {

@@ -9,7 +9,7 @@ import hashlib
 import re
 import shlex
 from asyncio import Task, create_task, wait
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from operations.web_pages import page_templates
 from registry.call import Reply
 from registry.caller import Role
 from registry.catalogue import AnyOperation
+from registry.challenge import Loss
 from registry.characters import is_hidden_character
 from registry.errors import PreconditionFailed
 from registry.operation import StreamedAnswer
@@ -36,6 +37,7 @@ from transports.http.response import send_stream
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
+from transports.web.console.translations import said_losses, said_promise
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
 from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
@@ -159,6 +161,8 @@ class ConsoleRequest(PageRequest):
     """A visit to the console. `path` is what follows /console."""
 
     texts: LanguageTexts
+    pressed: str = ""
+    """The operation of the last button."""
     reads: list[PageRead] = field(default_factory=list[PageRead])
     """What the page has asked, in order: shown as calls that a program can make."""
     waits: bool = False
@@ -189,6 +193,7 @@ class ConsoleRequest(PageRequest):
         was made from, where what it changes has one: what somebody else has changed since is not overwritten, and the form is shown again
         with what was typed and the new version, so that sending it once more is a decision.
         """
+        self.pressed = operation
         once, confirm = self.form.get(ONCE_FIELD, ""), self.form.get("confirm_token")
         asked = self.context.pipeline.catalogue.operations[operation]
         version = self.form.get(VERSION_FIELD, "") if asked.versioned is not None else ""
@@ -224,9 +229,10 @@ class ConsoleRequest(PageRequest):
             return None
         fields = {name: value for name, value in self.form.items() if name not in ("csrf", "confirm_token")}
         whole = {**fields, "confirm_token": str(outcome.body["confirm_token"])}
-        question = ConfirmQuestion(title, str(outcome.body["message"]), button, self.path, whole)
-        losses = outcome.body.get("losses") or ()
-        return self.draw("question.html", {"question": question, "losses": losses, "back": back})
+        losses = cast("Sequence[Loss]", outcome.body.get("losses") or ())
+        text = self.promise(self.pressed, str(outcome.body["message"]), losses)
+        question = ConfirmQuestion(title, text, button, self.path, whole)
+        return self.draw("question.html", {"question": question, "losses": said_losses(self.texts, losses), "back": back})
 
     def ask_of_ours(self, *, title: str, text: str, button: str, back: str) -> Response | None:
         """The page with a question, before an operation that asks none; None once the person has pressed its button."""
@@ -293,7 +299,20 @@ class ConsoleRequest(PageRequest):
     def operation_title(self, operation: str) -> str:
         """What an operation is called; its name where this release has none of that name."""
         found = self.context.pipeline.catalogue.operations.get(operation)
-        return operation if found is None else found.title
+        return operation if found is None else self.texts.words.get(f"operations.{operation}", found.title)
+
+    def promise(self, operation: str, sentence: str, losses: Sequence[Loss]) -> str:
+        """What a call of `operation` will do, as it said so itself, in the reader's language."""
+        return said_promise(self.texts, self.context.pipeline.catalogue.operations.get(operation), sentence, losses)
+
+    def promised(self, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+        """Requests that wait for a person, or did, with what they will do and what is lost in the reader's language."""
+        told: list[Mapping[str, object]] = []
+        for row in rows:
+            losses = cast("Sequence[Loss]", row["losses"])
+            sentence = self.promise(str(row["operation"]), str(row["sentence"]), losses)
+            told.append({**row, "sentence": sentence, "losses": said_losses(self.texts, losses)})
+        return told
 
     def same_calls(self) -> list[SameCall]:
         """What the page has asked, as curl, the MCP and the command line ask it."""

@@ -57,6 +57,7 @@ async def show_today(visit: ConsoleRequest) -> Response:
     )
     facts: Mapping[str, object] = {
         **found,
+        "approval_rows": visit.promised(found["approvals"].rows),
         "outcomes": unknown_outcomes(visit, [found[state] for state in PERSON_STATES]),
         "happened": happened_text,
         "issued_week": issued_week(visit, found["issued"]),

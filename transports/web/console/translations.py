@@ -1,0 +1,119 @@
+"""English sentences of ours, which declarations and composites say, in the reader's language; each as it is where it has no translation.
+
+The words are few, with names and numbers in them. A translation is found by the words without these, and they stand in its places. What
+came from outside is never looked up: it is only ever what stands in a place.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from operations.languages import DEFAULT_LANGUAGE, LanguageTexts
+from registry.catalogue import AnyOperation
+from registry.challenge import Loss, name_losses, what_it_will_do
+
+SAID_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?", re.ASCII)
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
+PLACES = "abcdefgh"
+UNREAD = re.compile(r"(?s)(.*?)(?: (What exactly would be lost cannot be read now \(\w+\)\.))?", re.ASCII)
+"""What follows the summary of an operation in the question about a call: its arguments, and that its losses cannot be read."""
+IN_BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
+QUOTED = rf"“[^”]*”(?: {IN_BRACKETS})?"
+LOSSES_MARK, PLACE_MARK = "\x01", "\x00"
+NAMED = re.compile(
+    rf"{LOSSES_MARK}|{QUOTED}(?:, {QUOTED})*(?: and \d+ more)?|{IN_BRACKETS}"
+    r"|[+-]?\d[\d,]*\.\d\d [A-Z]{3}\b"
+    r"|\d{5,}(?:, \d{5,})*(?:, and more)?|\d+(?: [A-Z]{3} in minor units)?|\b\w*_\w+\b|\b[A-Z][A-Z0-9]{3,}\b",
+    re.ASCII,
+)
+"""What a question names: quotations with their facts, brackets, amounts, lines, numbers, ids, names of operations, and codes."""
+PIECE_END = re.compile(r"(?<=[.!?:]) ")
+MORE_THINGS = re.compile(r"\band (?:(\d+) )?more$", re.ASCII)
+EURO_AMOUNT = re.compile(r"([+-]?)(\d[\d,]*)\.(\d\d) ([A-Z]{3})\b", re.ASCII)
+
+
+def said_text(texts: LanguageTexts, text: str) -> str:
+    """Words of ours with numbers in them, sentence by sentence, in the reader's language."""
+    return " ".join(said_sentence(texts, sentence) for sentence in SENTENCE_END.split(text))
+
+
+def said_sentence(texts: LanguageTexts, text: str) -> str:
+    """A sentence, or a name. Of several forms the one for a first number of 1 has `_one` at its end.
+
+    A text of several words behind commas, such as what was seen at once, is put together of theirs.
+    """
+    numbers = SAID_NUMBER.findall(text)
+    found, words = words_key(text), texts.words
+    for key in (*([f"insight_words.{found}_one"] if numbers[:1] == ["1"] else []), f"insight_words.{found}"):
+        if key in words:
+            return words[key].format(**dict(zip(PLACES, (said_number(texts, each) for each in numbers), strict=False)))
+    other = next((words[key] for key in (f"problems.{found}", f"states.{text}", f"line.rule_{found}") if key in words), None)
+    if other is not None:
+        return other
+    parts = text.split(", ")
+    return ", ".join(said_sentence(texts, part) for part in parts) if len(parts) > 1 else text[:1].upper() + text[1:].replace("_", " ")
+
+
+def words_key(text: str, places: re.Pattern[str] = SAID_NUMBER) -> str:
+    """The name that a text has among the translations: its words, with n for each of its `places`."""
+    return re.sub(r"[^a-z0-9]+", "_", places.sub("n", text).lower()).strip("_")
+
+
+def said_number(texts: LanguageTexts, text: str) -> str:
+    whole, point, part = text.replace(",", "").partition(".")
+    return texts.whole(int(whole)) + (texts.words["format.decimal"] + part if point else "")
+
+
+def said_promise(texts: LanguageTexts, operation: AnyOperation | None, sentence: str, losses: Sequence[Loss] = ()) -> str:
+    """What a call of `operation` will do, in the reader's language. The whole is as it was said where one part has no translation."""
+    if texts.language == DEFAULT_LANGUAGE or operation is None:
+        return sentence
+    begin, known = what_it_will_do(operation.summary), texts.words.get(f"approvals_words.{operation.id}")
+    if known is not None and sentence.startswith(begin):
+        rest = UNREAD.fullmatch(sentence, len(begin))
+        given, unread = ("", None) if rest is None else rest.groups()
+        return known + given + (f" {said_pieces(texts, unread, losses)}" if unread else "")
+    return said_pieces(texts, sentence, losses)
+
+
+def said_pieces(texts: LanguageTexts, sentence: str, losses: Sequence[Loss]) -> str:
+    """The sentences that operations write of their own: each is looked up up to its stop or its colon."""
+    marked = sentence.replace(name_losses(tuple(losses)), LOSSES_MARK) if losses else sentence
+    named, said = iter(NAMED.findall(marked)), list[str]()
+    for piece in PIECE_END.split(NAMED.sub(PLACE_MARK, marked)):
+        words, stop = (piece[:-1], piece[-1]) if piece[-1:] in (".", ":") else (piece, "")
+        values = [said_name(texts, next(named), losses) for _ in range(words.count(PLACE_MARK))]
+        pattern = "{a}" if words == PLACE_MARK else texts.words.get(f"approvals_words.{words_key(words, re.compile(PLACE_MARK))}")
+        if pattern is None:
+            return sentence
+        said.append(pattern.format(**dict(zip(PLACES, values, strict=False))) + stop)
+    return " ".join(said)
+
+
+def said_name(texts: LanguageTexts, name: str, losses: Sequence[Loss]) -> str:
+    """What a sentence names: things that are lost with their facts in the reader's language, and amounts as it writes them."""
+    if name == LOSSES_MARK:
+        name = name_losses(tuple(said_losses(texts, losses)))
+    elif not name.startswith("“"):
+        return EURO_AMOUNT.sub(lambda found: said_amount(texts, found), MORE_THINGS.sub(lambda _: said_more(texts, ""), name))
+    return MORE_THINGS.sub(lambda found: said_more(texts, found[1]), name).replace("“", "„").replace("”", "“")
+
+
+def said_more(texts: LanguageTexts, count: str) -> str:
+    return texts.words["approvals_words.more"].format(a=f"{count} " if count else "")
+
+
+def said_amount(texts: LanguageTexts, found: re.Match[str]) -> str:
+    sign, whole, part, currency = found.groups()
+    return sign + texts.money(int(whole.replace(",", "") + part), currency)
+
+
+def said_losses(texts: LanguageTexts, losses: Sequence[Loss]) -> list[Loss]:
+    """What is lost, its kind and the names of its facts in the reader's language."""
+    return [said_loss(texts.words, loss) for loss in losses]
+
+
+def said_loss(words: Mapping[str, str], loss: Loss) -> Loss:
+    kind = words.get(f"approvals_words.lost_{loss['kind']}", loss["kind"])
+    said: Loss = {"kind": kind, "name": loss["name"]}
+    details = {words.get(f"approvals_words.fact_{name}", name): value for name, value in loss.get("details", {}).items()}
+    return {**said, "details": details} if details else said
