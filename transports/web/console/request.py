@@ -11,7 +11,7 @@ import shlex
 from asyncio import Task, create_task, wait
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple, cast
 from urllib.parse import quote
@@ -37,7 +37,7 @@ from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
-from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
+from transports.web.pages.layout import PAGE_TEMPLATES, THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, as_sentence, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
 from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 
@@ -357,13 +357,25 @@ class ConsoleRequest(PageRequest):
             "say": self.say,
             "texts": self.texts,
             "moment": self.moment,
-            "money": format_money,
+            "money": partial(minor_money, self.texts),
             "once": self.once,
             "may": self.may,
             "digest_of": digest_of,
             "style_name": console_asset("css").name,
             "script_name": console_asset("js").name,
         }
+
+
+def minor_places(currency: str) -> int:
+    """How many digits stand behind the point of an amount."""
+    return 0 if currency in WHOLE_CURRENCIES else 3 if currency in THOUSANDTH_CURRENCIES else 2
+
+
+def minor_money(texts: LanguageTexts, amount: int, currency: str) -> str:
+    """Minor units of any currency, below zero, too, as the reader's language writes them."""
+    if minor_places(currency) != 2:
+        return format_money(amount, currency)
+    return ("−" if amount < 0 else "") + texts.money(abs(amount), currency)
 
 
 def digest_of(shown: object) -> str:
