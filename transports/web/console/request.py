@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
-from operations.languages import LanguageTexts
+from operations.languages import LanguageTexts, datetime_to_show
 from operations.web_pages import page_templates
 from registry.call import Reply
 from registry.caller import Role
@@ -281,6 +281,10 @@ class ConsoleRequest(PageRequest):
         text = self.texts.moment(value)
         stamp = value if isinstance(value, str) else f"{int(value)}"
         return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, text, text)
+
+    def day(self, value: float | str) -> Markup:
+        """A day of UTC, which the script writes as it writes moments."""
+        return Markup('<time datetime="{:%Y-%m-%d}">{}</time>').format(datetime_to_show(value), self.texts.day(value))
 
     def euros(self, amount: float) -> str:
         """An amount in euros, as the reader's language writes it."""

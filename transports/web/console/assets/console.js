@@ -2,12 +2,14 @@
 "use strict";
 (() => {
   const language = document.documentElement.lang;
-  const clock = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, { dateStyle: "medium", timeStyle: "short" });
+  const locale = language === "en" ? "en-GB" : language;
+  const clock = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+  const calendar = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
   const showTimes = (part) => {
     for (const each of part.querySelectorAll("time[datetime]")) {
       const said = each.getAttribute("datetime");
       const moment = new Date(/^\d+$/.test(said) ? Number(said) * 1000 : said);
-      if (!Number.isNaN(moment.getTime())) each.textContent = clock.format(moment);
+      if (!Number.isNaN(moment.getTime())) each.textContent = (/^\d+-\d+-\d+$/.test(said) ? calendar : clock).format(moment);
     }
   };
   showTimes(document);
