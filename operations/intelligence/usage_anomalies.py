@@ -523,9 +523,10 @@ def anomaly_headline(data: UsageAnomalies) -> str:
     kinds = data["kinds"]
     if not data["lines"]:
         return "No line used or cost far more than usual, or fell silent, in four weeks."
+    which = "1 line stands out" if data["lines"] == 1 else f"{data['lines']} lines stand out"
     return (
-        f"{data['lines']} lines stand out in four weeks: {kinds['spike']} data spikes, {kinds['cost']} spikes of cost outside packages, "
-        f"{kinds['silence']} silences."
+        f"{which} in four weeks; data spikes: {kinds['spike']}, spikes of cost outside packages: {kinds['cost']}, "
+        f"silences: {kinds['silence']}."
     )
 
 

@@ -3,10 +3,11 @@
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState
 
@@ -14,6 +15,7 @@ from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.console_gallery import (
     COMBINATIONS,
     LIFE_SETTINGS,
+    STREAM,
     Combination,
     ConsoleTour,
     ConsoleWindows,
@@ -83,6 +85,39 @@ def test_every_page_is_whole_and_without_an_axe_finding_in_two_opposite_combinat
     windows.close()
     assert awkward == {}
     assert min(pages[each] for each in COMBINATIONS) >= FEWEST_PAGES
+
+
+TABS = 8
+"""More than the six connections that a browser opens to one host: a stream for each would let the seventh page hang."""
+
+
+def test_eight_tabs_share_one_stream_and_the_next_tab_goes_on_with_it_behind_what_was_told(
+    server: Running, browser: Browser, signed_in: StorageState
+) -> None:
+    context = in_browser(browser, server, signed_in, Combination(1280, "light", script=True))
+    listening: list[Page] = []
+    context.on("request", lambda asked: listening.append(asked.frame.page) if STREAM in asked.url else None)
+    tabs = [context.new_page() for _ in range(TABS)]
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=60) as api:
+        with context.expect_event("response", lambda answer: STREAM in answer.url):
+            tabs[0].goto("/console/events?types=esim")
+        for tab in tabs[1:]:
+            tab.goto("/console/events?types=esim")
+        issue_and_wait(api, tabs, 1)
+        assert listening == tabs[:1]
+
+        tabs[0].close()
+        issue_and_wait(api, tabs[1:], 2)  # issued before another tab has asked: it asks for what came meanwhile
+        assert len(listening) == 2
+    context.close()
+
+
+def issue_and_wait(api: httpx.Client, tabs: Sequence[Page], fresh: int) -> None:
+    """One more eSIM is issued; each page says so."""
+    made = api.post("/v1/connectivity/intents", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": f"tabs-{fresh}"})
+    assert made.status_code == 201, made.text
+    for tab in tabs:
+        tab.locator(f"a[data-stream][data-fresh='{fresh}']").wait_for()
 
 
 class Operator:

@@ -179,7 +179,7 @@ async def test_the_sheet_names_lines_in_cells_of_lines_alone(demo: UsageStage) -
     bursts(demo, 3)
     said = await demo.anomalies()
     made = anomaly_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
-    assert made["headline"] == snapshot("6 lines stand out in four weeks: 3 data spikes, 2 spikes of cost outside packages, 3 silences.")
+    assert made["headline"] == snapshot("6 lines stand out in four weeks; data spikes: 3, spikes of cost outside packages: 2, silences: 3.")
     assert [(figure["label"], figure["value"]) for figure in made["figures"]] == snapshot(
         [
             ("Data spikes", 3),

@@ -23,7 +23,6 @@ from transports.web.console.payments import (
     has_no_account,
     listed_payment,
     look_through,
-    minor_money,
     money_problem,
     page_addresses,
     whole_sums,
@@ -92,7 +91,6 @@ async def show_disputes(visit: ConsoleRequest) -> Response:
         "alone": not wanted and not after and await has_no_account(visit, found),
         "wanted": wanted,
         "kinds": DISPUTE_KINDS,
-        "cents": partial(minor_money, visit.texts),
         **page_addresses(visit, wanted, found.further),
     }
     return visit.draw("disputes.html", facts, problem=found.problem)
@@ -136,7 +134,6 @@ async def show_dispute(visit: ConsoleRequest, problem: PageProblem | None = None
         "typed": typed,
         "stale": not visit.signed_in_lately,
         "done": visit.say(f"payments.done_{done}") if done in DISPUTE_DONE_WORDS else "",
-        "cents": partial(minor_money, visit.texts),
     }
     return visit.draw("dispute.html", facts, problem=problem)
 

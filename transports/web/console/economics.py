@@ -17,8 +17,8 @@ from operations.storefronts.storefronts import ShownPlan
 from operations.times import utc_today
 from registry.clock import rfc3339_utc
 from transports.web.console.charts import ChartPoint
-from transports.web.console.payments import PaymentRow, day_of_form, look_through, minor_money, whole_sums
-from transports.web.console.request import ConsoleRequest, PageRead
+from transports.web.console.payments import PaymentRow, day_of_form, look_through, whole_sums
+from transports.web.console.request import ConsoleRequest, PageRead, minor_money
 from transports.web.console.shops import COMPARED_SHOPS, COMPARED_TEMPLATES, TEMPLATE_FIELDS, plans_in, templates_by_number
 from transports.web.site import PageRoute
 
@@ -107,7 +107,6 @@ async def economics_page(visit: ConsoleRequest, days: str) -> Response:
         "left_of_fleet": "" if left_of_fleet is None else signed_euros(visit, left_of_fleet),
         "left_of_shop": minor_money(visit.texts, left_of_shop, COST_CURRENCY),
         "signed": partial(signed_euros, visit),
-        "cents": partial(minor_money, visit.texts),
         "paid": whole_sums(visit.texts, ((plan.paid, plan.currency) for plan in sales.plans)),
     }
     return visit.draw("economics.html", facts)

@@ -169,8 +169,8 @@ def presence_sheet(visit: ConsoleRequest, data: CountryPresence) -> DrawnSheet:
     told: Sequence[tuple[str, str | None]] = (
         ("country", None if data["country"] is None else country),
         ("network", network),
-        ("seen", None if data["seen"] is None else visit.texts.moment(data["seen"])),
-        ("entered", None if data["entered"] is None else visit.texts.moment(data["entered"])),
+        ("seen", None if data["seen"] is None else visit.moment(data["seen"])),
+        ("entered", None if data["entered"] is None else visit.moment(data["entered"])),
         ("came_from", None if data["came_from"] is None else shown_value(visit, "country", data["came_from"])),
         ("source", None if data["source"] is None else visit.say(f"insight.source_{data['source']}")),
         ("contradicted_by", None if data["contradicted_by"] is None else shown_value(visit, "country", data["contradicted_by"])),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from operations.ledger.intents import Intent, IntentStatus
@@ -231,7 +232,8 @@ def waiting_issuance(visit: ConsoleRequest, row: ListedIssuance) -> WaitingIssua
     if row["settle_from"] is None:
         return WaitingIssuance(row, visit.say("issue.only_operators"))
     early = rfc3339_utc(visit.now) < row["settle_from"]
-    return WaitingIssuance(row, visit.say("issue.too_early", moment=visit.texts.moment(row["settle_from"])) if early else "")
+    told = Markup(escape(visit.texts.words["issue.too_early"])).format(moment=visit.moment(row["settle_from"]))
+    return WaitingIssuance(row, told if early else "")
 
 
 async def show_ledger(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:

@@ -301,7 +301,7 @@ def evidence_of(visit: ConsoleRequest, rule: str, value: object, at: str | None)
     elif rule in MOMENT_RULES and isinstance(value, str):
         text, at = "", utc_text_of(value)
     elif rule in ("day", "last_used_day") and isinstance(value, str):
-        text = visit.texts.day(value)
+        text = visit.day(value)
     elif rule in STATUS_RULES and isinstance(value, str):
         text = visit.word("states", value)
     elif rule in ("country", "usual_country") and isinstance(value, str):

@@ -109,7 +109,7 @@ def worst_words(visit: ConsoleRequest, worst: Mapping[str, object]) -> str:
     }
     if not acts:
         return visit.say("organisation.worst_undoable", **parts)
-    names = ", ".join(str(act["operation"]) for act in acts[:NAMED_OPERATIONS])
+    names = ", ".join(visit.operation_title(str(act["operation"])) for act in acts[:NAMED_OPERATIONS])
     more = " " + visit.say("organisation.and_others") if len(acts) > NAMED_OPERATIONS else ""
     asked = all(act["approval"] for act in acts)
     sentence = texts.count("organisation.worst_final", len(acts), names=names + more, **parts)

@@ -15,9 +15,8 @@ from starlette.responses import Response
 
 from operations.languages import LanguageTexts
 from transports.web.console.csv_download import csv_download, is_csv_asked
-from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest
+from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest, minor_money, minor_places
 from transports.web.pages.calls import CallOutcome, filled_fields
-from transports.web.pages.layout import THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 
@@ -41,18 +40,6 @@ OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 FEE_SECONDS = 60
 """A fee is as old as its charge, to the minute."""
 TYPED_AMOUNT = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?", re.ASCII)
-
-
-def minor_places(currency: str) -> int:
-    """How many digits stand behind the point of an amount."""
-    return 0 if currency in WHOLE_CURRENCIES else 3 if currency in THOUSANDTH_CURRENCIES else 2
-
-
-def minor_money(texts: LanguageTexts, amount: int, currency: str) -> str:
-    """Minor units of any currency, below zero, too, as the reader's language writes them."""
-    if minor_places(currency) != 2:
-        return format_money(amount, currency)
-    return ("−" if amount < 0 else "") + texts.money(abs(amount), currency)
 
 
 def typed_minor(text: str, currency: str) -> int | str:
@@ -195,7 +182,6 @@ async def show_charges(visit: ConsoleRequest) -> Response:
         "why_failed": partial(code_words, visit, "failure"),
         "states": CHARGE_STATES,
         "purposes": CHARGE_PURPOSES,
-        "cents": partial(minor_money, visit.texts),
         **page_addresses(visit, wanted, found.further),
     }
     return visit.draw("charges.html", facts, problem=found.problem)
@@ -277,7 +263,6 @@ async def refunds_page(
         "alone": not wanted and not after and await has_no_account(visit, found),
         "wanted": wanted,
         "states": REFUND_STATES,
-        "cents": partial(minor_money, visit.texts),
         **page_addresses(visit, wanted, found.further),
     }
     return visit.draw("refunds.html", facts, problem=problem or found.problem)

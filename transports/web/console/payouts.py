@@ -14,14 +14,13 @@ from transports.web.console.payments import (
     has_no_account,
     held_sums,
     look_through,
-    minor_money,
     money_problem,
     page_addresses,
     typed_minor,
     whole_sums,
     wrong_amount,
 )
-from transports.web.console.request import ONCE_FIELD, ConsoleRequest, PageRead, digest_of
+from transports.web.console.request import ONCE_FIELD, ConsoleRequest, PageRead, digest_of, minor_money
 from transports.web.console.shops import typed_whole
 from transports.web.pages.calls import CallOutcome
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
@@ -73,7 +72,6 @@ async def payouts_page(visit: ConsoleRequest, problem: PageProblem | None) -> Re
         "done": visit.query.get("done", "") if problem is None and visit.query.get("done") in PAYOUT_DONE_WORDS else "",
         "wanted": wanted,
         "states": PAYOUT_STATES,
-        "cents": partial(minor_money, visit.texts),
         **page_addresses(visit, wanted, found.further),
     }
     return visit.draw("payouts.html", facts, problem=problem or found.problem)

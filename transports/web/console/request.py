@@ -11,7 +11,7 @@ import shlex
 from asyncio import Task, create_task, wait
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple, cast
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
-from operations.languages import LanguageTexts
+from operations.languages import LanguageTexts, datetime_to_show
 from operations.web_pages import page_templates
 from registry.call import Reply
 from registry.caller import Role
@@ -39,7 +39,7 @@ from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
 from transports.web.console.translations import said_losses, said_promise
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
-from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money
+from transports.web.pages.layout import PAGE_TEMPLATES, THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, as_sentence, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
 from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 
@@ -288,6 +288,10 @@ class ConsoleRequest(PageRequest):
         stamp = value if isinstance(value, str) else f"{int(value)}"
         return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, text, text)
 
+    def day(self, value: float | str) -> Markup:
+        """A day of UTC, which the script writes as it writes moments."""
+        return Markup('<time datetime="{:%Y-%m-%d}">{}</time>').format(datetime_to_show(value), self.texts.day(value))
+
     def euros(self, amount: float) -> str:
         """An amount in euros, as the reader's language writes it."""
         return self.texts.money(round(amount * 100), "EUR")
@@ -376,13 +380,25 @@ class ConsoleRequest(PageRequest):
             "say": self.say,
             "texts": self.texts,
             "moment": self.moment,
-            "money": format_money,
+            "money": partial(minor_money, self.texts),
             "once": self.once,
             "may": self.may,
             "digest_of": digest_of,
             "style_name": console_asset("css").name,
             "script_name": console_asset("js").name,
         }
+
+
+def minor_places(currency: str) -> int:
+    """How many digits stand behind the point of an amount."""
+    return 0 if currency in WHOLE_CURRENCIES else 3 if currency in THOUSANDTH_CURRENCIES else 2
+
+
+def minor_money(texts: LanguageTexts, amount: int, currency: str) -> str:
+    """Minor units of any currency, below zero, too, as the reader's language writes them."""
+    if minor_places(currency) != 2:
+        return format_money(amount, currency)
+    return ("−" if amount < 0 else "") + texts.money(abs(amount), currency)
 
 
 def digest_of(shown: object) -> str:

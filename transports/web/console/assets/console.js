@@ -2,12 +2,14 @@
 "use strict";
 (() => {
   const language = document.documentElement.lang;
-  const clock = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, { dateStyle: "medium", timeStyle: "short" });
+  const locale = language === "en" ? "en-GB" : language;
+  const clock = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+  const calendar = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
   const showTimes = (part) => {
     for (const each of part.querySelectorAll("time[datetime]")) {
       const said = each.getAttribute("datetime");
       const moment = new Date(/^\d+$/.test(said) ? Number(said) * 1000 : said);
-      if (!Number.isNaN(moment.getTime())) each.textContent = clock.format(moment);
+      if (!Number.isNaN(moment.getTime())) each.textContent = (/^\d+-\d+-\d+$/.test(said) ? calendar : clock).format(moment);
     }
   };
   showTimes(document);
@@ -60,11 +62,13 @@
     if (find) { event.preventDefault(); find.focus(); }
   });
   // The page Events says how much is new. One visible page of this browser listens and tells the others; none does while all are hidden.
+  // Who listens next goes on behind the last event that anybody was told.
   const newer = document.querySelector("a[data-stream]");
   if (newer && navigator.locks && "BroadcastChannel" in window) {
     const channel = new BroadcastChannel("console-events");
     const said = newer.textContent, wanted = newer.dataset.types, seen = new Set();
     const tell = (event) => {
+      place = event.place;
       if (seen.has(event.id) || (wanted && event.type !== wanted && !event.type.startsWith(`${wanted}.`))) return;
       seen.add(event.id);
       newer.textContent = `${said} (${seen.size})`;
@@ -72,19 +76,20 @@
     };
     channel.onmessage = (message) => tell(message.data);
     const listen = (ended) => {
-      const source = new EventSource(newer.dataset.stream);
+      const source = new EventSource(newer.dataset.stream + (place && `?cursor=${place}`));
       const stop = () => { document.removeEventListener("visibilitychange", hide); source.close(); ended(); };
       const hide = () => { if (document.hidden) stop(); };
       document.addEventListener("visibilitychange", hide);
       source.onmessage = (message) => {
         const { id, type } = JSON.parse(message.data);
-        tell({ id, type });
-        channel.postMessage({ id, type });
+        const event = { id, type, place: message.lastEventId };
+        tell(event);
+        channel.postMessage(event);
       };
       source.addEventListener("end", (message) => { if (JSON.parse(message.data).reason === "credential_ended") { over = true; stop(); } });
-      source.onerror = () => { if (source.readyState === EventSource.CLOSED) { wait = 30000; stop(); } };
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) { wait = 30000; place = ""; stop(); } };
     };
-    let over = false, asking = false, wait = 0;
+    let over = false, asking = false, wait = 0, place = "";
     const ask = async () => {
       if (asking || over || document.hidden) return;
       asking = true;
