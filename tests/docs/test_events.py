@@ -61,4 +61,4 @@ def test_every_command_of_the_page_is_run() -> None:
 
 
 def test_the_page_is_linked() -> None:
-    assert "docs/events.md" in (ROOT / "README.md").read_text()
+    assert "(events.md)" in (ROOT / "docs" / "README.md").read_text()
