@@ -35,8 +35,8 @@ class Challenge(NamedTuple):
 
 
 def what_it_will_do(summary: str) -> str:
-    """The summary of an operation as a sentence about a call of it, without its end."""
-    text = summary.rstrip(".")
+    """The summary of an operation as a sentence about a call of it, without its end and what the call returns."""
+    text = summary.partition("; returns ")[0].rstrip(".")
     return f"This will {text[:1].lower()}{text[1:]}"
 
 

@@ -560,7 +560,8 @@ def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
     given = removed | params.model_dump(by_alias=True, exclude_none=True)
     given |= {info.alias or name: "***" for name, info in fields.items() if Secret in info.metadata and (info.alias or name) in given}
-    shown = ", ".join(f"{name} {clip_text(str(value))}" for name, value in given.items())  # each in part: none hides those behind it
+    told = [f"{name} {clip_text(str(value))}" for name, value in given.items() if value != {}]  # each in part: none hides those behind it
+    shown = ", ".join(told)
     return what_it_will_do(operation.summary) + (f" ({shown})." if shown else ".")
 
 

@@ -18,6 +18,11 @@ async def test_a_call_of_a_held_key_waits_and_does_nothing(office: ApprovalOffic
     assert approval["expires"] == "2027-01-16T12:00:00Z" and approval["money"] == []
 
 
+async def test_a_person_is_told_what_is_issued_and_not_what_the_program_gets_back(office: ApprovalOffice) -> None:
+    said = await office.ask(await office.key(), "POST", "/v1/connectivity/intents", {"plan": "test_eu_1gb"}, Idempotency_Key="order-1")
+    assert said.json()["approval"]["sentence"] == "This will issue one eSIM for a plan (plan test_eu_1gb)."
+
+
 async def test_a_call_that_gave_no_key_is_repeated_with_the_one_it_got(office: ApprovalOffice, hers: Browser) -> None:
     secret = await office.key()
     approval = (await office.hook(secret)).json()["approval"]

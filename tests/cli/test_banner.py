@@ -32,16 +32,22 @@ def test_the_first_start_prints_its_key_and_a_call_with_it() -> None:
     assert "ak_first  (shown this once)" in text
     assert "-H 'Authorization: Bearer ak_first'" in text
     assert '"Authorization": "Bearer ak_first"' in text
-    assert "Sign in   http://127.0.0.1:8000/auth/sign-in" in text
+    assert "Console   http://127.0.0.1:8000/console" in text
 
 
 def test_a_demo_says_who_signs_in_and_where_the_code_is() -> None:
     told = sign_in_text(load_settings({}), True)
-    assert told == "as admin@demo.invalid; the code is printed on this console, as every mail"
-    assert f"Sign in   http://127.0.0.1:8000/auth/sign-in  ({told})" in replace(TREE, sign_in_as=told).as_tree()
+    assert told == "as admin@demo.invalid; the code comes in this terminal, as every mail does"
+    assert f"Console   http://127.0.0.1:8000/console  (sign in {told})" in replace(TREE, sign_in_as=told).as_tree()
     mailed = load_settings({}, smtp_url="smtp://mail.example:25", mail_from="Esim <noreply@esim.example>")
     assert sign_in_text(mailed, True) == "as admin@demo.invalid; the code goes to that address by mail"
     assert sign_in_text(load_settings({}), False) == ""
+
+
+def test_a_start_with_another_identity_provider_names_its_page_in_place_of_the_console() -> None:
+    text = replace(TREE, site=replace(SITE, sign_in_url="https://login.example/")).as_tree()
+    assert "Sign in   https://login.example/" in text
+    assert "/console" not in text
 
 
 def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_fills_in() -> None:

@@ -124,6 +124,8 @@ async def test_what_the_operation_refuses_is_said_beside_the_field_with_what_was
     refused = await planned(demo, new, "set_tags", addTags="Not A Tag!")
     assert refused.status == 400
     assert plan_form(refused).fields["addTags"] == "Not A Tag!"
+    assert "does not have the form that this field takes" in refused.page.text
+    assert "must match" not in refused.page.text
     assert "1 line is chosen." in refused.page.text
 
 

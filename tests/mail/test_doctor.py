@@ -23,7 +23,7 @@ async def asked(url: str) -> Finding:
 
 
 async def test_without_a_server_it_says_where_mails_are_shown() -> None:
-    assert await asked("") == ("mail", "shown on the console by serve; SERVICE_SMTP_URL names a mail server", None)
+    assert await asked("") == ("mail", "shown by serve in its terminal; SERVICE_SMTP_URL names a mail server", None)
 
 
 async def test_a_server_that_answers_is_greeted_and_gets_no_mail() -> None:

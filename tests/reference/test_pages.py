@@ -90,7 +90,7 @@ async def test_every_link_leads_somewhere_and_every_operation_is_reached(catalog
         waiting, seen = ["/docs"], dict[str, Page]()
         while waiting:
             path = waiting.pop()
-            if path not in seen and path not in ("/openapi.json", "/asyncapi.json"):
+            if path not in seen and path not in ("/openapi.json", "/asyncapi.json", "/console"):
                 answer = await client.get(path)
                 assert answer.status_code == 200, path
                 page = seen[path] = Page(answer.text)

@@ -232,10 +232,10 @@ MAIL_FIX = (
 
 
 def examine_mail(settings: Settings) -> Finding:
-    """Shown on the console, or a server that is greeted as for a mail; none is sent."""
+    """Shown in the terminal, or a server that is greeted as for a mail; none is sent."""
     address = settings.smtp_url.get_secret_value()
     if not address:
-        return Finding("mail", "shown on the console by serve; SERVICE_SMTP_URL names a mail server")
+        return Finding("mail", "shown by serve in its terminal; SERVICE_SMTP_URL names a mail server")
     smtp = smtp_settings(address, settings.mail_from)
     where = f"{smtp.host}:{smtp.port}"
     try:

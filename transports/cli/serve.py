@@ -87,6 +87,12 @@ class StartBanner:
             return f"made by an earlier start; a new one: {self.new_key}"
         return f"none is made without demo data; for an organisation (`reseller org create`): {self.new_key} --org ID"
 
+    def _way_in(self) -> tuple[str, str]:
+        """Where people begin: the console, or another identity provider's page, since the console is there only without one."""
+        base, whom = self.site.base_url, f"  (sign in {self.sign_in_as})" if self.sign_in_as else ""
+        own = self.site.sign_in_url.startswith(f"{base}/")
+        return ("Console", f"{base}/console{whom}") if own else ("Sign in", self.site.sign_in_url)
+
     def as_tree(self) -> str:
         """Addresses, database, mode, key, and the two things to do first. People sign in with a browser, so only they are told where."""
         shown = f"{self.api_key}  (shown this once)" if self.api_key else self.way_to_a_key
@@ -98,7 +104,7 @@ class StartBanner:
         branches = [
             ("API", self.site.base_url),
             ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
-            ("Sign in", f"{self.site.sign_in_url}{f'  ({self.sign_in_as})' if self.sign_in_as else ''}"),
+            self._way_in(),
             *([("Shop", self.shop)] if self.shop else []),
             ("Docs", self.site.docs_url),
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
@@ -135,7 +141,7 @@ def opened_text(host: str, demo: bool, base_url: str) -> str:
     plain = "" if base_url.startswith("https://") else ", unencrypted"
     return (
         f"to {whom}{plain}: the API and MCP to whoever has the key above, sign-up and sign-in to whoever reads the codes in this "
-        "console's output, the demo shop and the simulated payment pages, which take any test card, to everybody. For this machine alone: "
+        "terminal, the demo shop and the simulated payment pages, which take any test card, to everybody. For this machine alone: "
         "--host 127.0.0.1"
     )
 
@@ -144,8 +150,8 @@ def sign_in_text(settings: Settings, demo: bool) -> str:
     """Who signs in on a demo, and where the mail with the code goes; empty where the pages are not a demo's."""
     if not demo or not settings.own_identity:
         return ""
-    console = not settings.smtp_url.get_secret_value()
-    return f"as {DEMO_EMAIL}; the code " + ("is printed on this console, as every mail" if console else "goes to that address by mail")
+    terminal = not settings.smtp_url.get_secret_value()
+    return f"as {DEMO_EMAIL}; the code " + ("comes in this terminal, as every mail does" if terminal else "goes to that address by mail")
 
 
 def is_loopback_host(host: str) -> bool:

@@ -164,7 +164,8 @@ async def show_plan_form(visit: ConsoleRequest, problem: PageProblem | None = No
         found = await visit.read("query_fleet", **filter_arguments(lines.filters), countOnly=True)
         count, problem = found.body.get("count", 0), problem or found.problem
     if problem is not None:
-        problem = PageProblem(problem.status, problem.text, problem.hint, problem.field.removeprefix("change."), problem.code)
+        field = problem.field.removeprefix("change.").partition("[")[0]
+        problem = PageProblem(problem.status, problem.text, problem.hint, field, problem.code)
     facts: Mapping[str, object] = {
         "lines": lines,
         "count": count,

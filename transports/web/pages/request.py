@@ -41,6 +41,7 @@ PROBLEM_WORDS: Mapping[str, tuple[str, str]] = {
 }
 """Text and hint of refusals whose own words are for programs, by code."""
 MORE_PROBLEMS = re.compile(r" \(and [0-9]+ more\)$")
+BROKEN_PATTERN = re.compile(r"^got (.*); must match \^.*\$$")
 FOR_PROGRAMS = re.compile(r"[a-z]+_[a-z]|/v1/|\b(?:HTTP|GET|POST|PUT|PATCH|DELETE|call)\b|`")
 """What a hint for somebody before a page does not speak of: operations, requests, the command line."""
 
@@ -67,8 +68,9 @@ def problem_of(refusal: Refusal) -> PageProblem:
 
 
 def worded_problem(status: int, code: str, field: str, message: str, hint: str) -> PageProblem:
-    """A problem without its field's name in the text, and without a hint that only programs can follow."""
+    """A problem without its field's name in the text, and without a pattern or a hint that only programs can follow."""
     text, more = MORE_PROBLEMS.subn("", message.removeprefix(f"{field}: ") if field else message)
+    text = BROKEN_PATTERN.sub(r"\1 does not have the form that this field takes", text)
     hint = "" if FOR_PROGRAMS.search(hint) else hint
     if more:
         hint = f"{hint.removesuffix('.')}. Another field is to be mended, too".removeprefix(". ")
