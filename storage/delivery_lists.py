@@ -55,7 +55,7 @@ class DeliveryFilter(NamedTuple):
 
 TYPE_OF_DELIVERY = sa.func.coalesce(
     DELIVERY.c.type,
-    sa.select(EVENT_LOG.c.type).where(EVENT_LOG.c.id == DELIVERY.c.event_id).scalar_subquery(),
+    sa.select(EVENT_LOG.c.type).where(EVENT_LOG.c.id == DELIVERY.c.event_id, EVENT_LOG.c.position.is_not(None)).scalar_subquery(),
     sa.select(EVENT.c.type).where(EVENT.c.id == DELIVERY.c.event_id).scalar_subquery(),
 )
 

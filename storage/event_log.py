@@ -6,7 +6,7 @@ before what was read. Positions count 1, 2, 3 in each organisation. Each event o
 line's events without gaps. The time of a reader is nowhere asked for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ from storage.engine.sql import (
 MOST_LOGGED_BYTES = 19_000
 
 LINE_FAMILY = "line."
+
+HAS_PLACE = sa.text("position IS NOT NULL")
 
 TEST_POSITION = 0
 """Of a test send, which is in no list and no stream; positions in the log begin at 1."""
@@ -73,26 +75,20 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
     line_number: BigInt | None
     retry_minute: BigInt | None
     retry_count: int | None
+    # Whoever writes an event pays for each index of it: nobody looks for one without a place, and the worker that gives it indexes it.
     __table_args__ = (
-        sa.Index("event_log_id", "id", unique=True),
-        sa.Index(
-            "event_log_unplaced",
-            "arrival",
-            sqlite_where=sa.text("position IS NULL"),
-        ),
-        # Whoever writes an event pays for each index: the place of an event is indexed by the worker that gives it.
-        sa.Index(
-            "event_log_position",
-            "organisation",
-            "position",
-            sqlite_where=sa.text("position IS NOT NULL"),
-        ),
-        sa.Index("event_log_type", "organisation", "type", "id"),
+        sa.Index("event_log_id", "id", unique=True, sqlite_where=HAS_PLACE),
+        sa.Index("event_log_position", "organisation", "position", sqlite_where=HAS_PLACE),
+        sa.Index("event_log_type", "organisation", "type", "id", sqlite_where=HAS_PLACE),
+        sa.Index("event_log_unplaced", "arrival", info={"only": "postgresql"}),
     )
 
 
 class EventLogEndTable(TableDescription, table=True):
-    """How far an organisation's log goes. `swept`: the last position that is kept no more. The row of no organisation is a lock."""
+    """How far an organisation's log goes. `swept`: the last position that is kept no more.
+
+    The row of no organisation is a lock, and on SQLite its `position` is the `arrival` up to which everything has its place.
+    """
 
     organisation: str = Field(primary_key=True)
     position: BigInt
@@ -155,26 +151,41 @@ class UnplacedEvent(NamedTuple):
     line: str | None
 
 
+NOBODY = ""
+"""The organisation of the row that is a lock."""
+
+PLACED_UP_TO = sa.select(EVENT_LOG_END.c.position).where(EVENT_LOG_END.c.organisation == NOBODY).scalar_subquery()
+
+
+def without_place(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
+    """SQLite has one writer at a time, so that what waits was written last, and needs no index. PostgreSQL has an index of what waits:
+    what was written earlier may be committed later."""
+    written_last = [EVENT_LOG.c.arrival > sa.func.coalesce(PLACED_UP_TO, 0)] if dialect.name == "sqlite" else []
+    return [EVENT_LOG.c.position.is_(None), *written_last]
+
+
 @row_exists
-def waits_for_place() -> sa.Executable:
+def waits_for_place() -> Callable[[Dialect], sa.Executable]:
     """Whether an event waits for its place."""
-    # The order keeps SQLite from another index, of all that has its place: it is asked several times a second.
-    return sa.select(EVENT_LOG.c.arrival).where(EVENT_LOG.c.position.is_(None)).order_by(EVENT_LOG.c.arrival).limit(1)
+    # The order keeps SQLite from an index of all that has its place: it is asked several times a second.
+    return lambda dialect: sa.select(EVENT_LOG.c.arrival).where(*without_place(dialect)).order_by(EVENT_LOG.c.arrival).limit(1)
 
 
 @all_rows(UnplacedEvent)
-def list_unplaced(*, most: int) -> sa.Executable:
+def list_unplaced(*, most: int) -> Callable[[Dialect], sa.Executable]:
     """The events that wait for a place, those first that were written first."""
-    return (
-        sa.select(*(EVENT_LOG.c[name] for name in UnplacedEvent._fields))
-        .where(EVENT_LOG.c.position.is_(None))
-        .order_by(EVENT_LOG.c.arrival)
-        .limit(most)
-    )
+    columns = [EVENT_LOG.c[name] for name in UnplacedEvent._fields]
+    return lambda dialect: sa.select(*columns).where(*without_place(dialect)).order_by(EVENT_LOG.c.arrival).limit(most)
 
 
 # The one row that every placing begins with: two at once would count a line's events twice.
-LOCK_PLACING = Command(upsert(EVENT_LOG_END, key=["organisation"], organisation="", position=0, swept=0))
+LOCK_PLACING = Command(
+    lambda dialect: (
+        dialect.insert(EVENT_LOG_END)
+        .values(organisation=NOBODY, position=0, swept=0)
+        .on_conflict_do_update(index_elements=["organisation"], set_={"swept": 0})
+    )
+)
 
 
 def lock_placing(connection: Connection) -> None:
@@ -259,7 +270,9 @@ def place_events(connection: Connection, *, most: int) -> list[PlacedEvent]:
         if (row.organisation, row.line) in lines and row.type.startswith(LINE_FAMILY):
             numbers[key] = number = numbers.get(key, 0) + 1
         places.append((row.arrival, ends[row.organisation], number))
-    connection.run_many(PUT_END, [{"organisation": each, "position": ends[each]} for each in organisations])
+    if connection.dialect_name == "sqlite":
+        ends[NOBODY] = rows[-1].arrival
+    connection.run_many(PUT_END, [{"organisation": each, "position": end} for each, end in sorted(ends.items())])
     connection.run_many(PUT_LINE_NUMBER, [{"organisation": o, "line": line, "number": n} for (o, line), n in sorted(numbers.items())])
     placed = connection.all(PLACE_ROWS, places=pack_rows(places))
     return sorted(placed, key=lambda event: (event.organisation, event.position))
@@ -317,7 +330,8 @@ def count_log_retry(*, event: str, organisation: str, minute: int, most: int) ->
     same = EVENT_LOG.c.retry_minute.is_not_distinct_from(minute)
     return (
         sa.update(EVENT_LOG)
-        .where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, sa.not_(same) | (EVENT_LOG.c.retry_count < most))
+        .where(EVENT_LOG.c.id == event, EVENT_LOG.c.organisation == organisation, IS_PLACED)
+        .where(sa.not_(same) | (EVENT_LOG.c.retry_count < most))
         .values(retry_minute=minute, retry_count=sa.case((same, EVENT_LOG.c.retry_count + 1), else_=1))
         .returning(EVENT_LOG.c.id)
     )
@@ -383,6 +397,13 @@ NOTE_SWEPT = Command(
     .values(swept=sa.bindparam("last"))
 )
 
+# SQLite gives the numbers of rows that were the last ones to others.
+BEGIN_ANEW = Command(
+    sa.update(EVENT_LOG_END)
+    .where(EVENT_LOG_END.c.organisation == NOBODY, EVENT_LOG_END.c.position <= sa.bindparam("last"))
+    .values(position=0)
+)
+
 
 def sweep_event_log(connection: Connection, *, before: float, most: int) -> int:
     """Remove the oldest events of the log; their deliveries have a time of their own. `before`: Unix seconds."""
@@ -390,4 +411,6 @@ def sweep_event_log(connection: Connection, *, before: float, most: int) -> int:
     last: Mapping[str, int] = {event.organisation: 0 for event in old}
     last = {each: max(event.position for event in old if event.organisation == each) for each in last}
     connection.run_many(NOTE_SWEPT, [{"of": each, "last": position} for each, position in sorted(last.items())])
+    if connection.dialect_name == "sqlite" and old:
+        connection.run(BEGIN_ANEW, last=max(event.arrival for event in old))
     return connection.run(REMOVE_LOG_EVENTS, rows=pack_rows([[event.arrival] for event in old])) if old else 0

@@ -13,13 +13,14 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids, first_id
-from storage.deliveries import DELIVERY, remove_attempts
+from storage.deliveries import DELIVERY, queue_deliveries, remove_attempts
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
     CLUSTERED,
     BigInt,
     Command,
     Connection,
+    Dialect,
     Key,
     Query,
     TableDescription,
@@ -29,9 +30,9 @@ from storage.engine.sql import (
     pack_rows,
     unindexed,
 )
-from storage.event_log import LogEntry, log_event
+from storage.event_log import EVENT_LOG, LogEntry, log_event
 from storage.replicas import older_programs_are_gone
-from storage.webhook_endpoints import enqueue_event
+from storage.webhook_endpoints import ENDPOINTS_WITHOUT_CHOICE, endpoints_without_choice
 
 
 class NewEvent(NamedTuple):
@@ -92,7 +93,9 @@ class EventRow(NamedTuple):
 EVENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT.c[name] for name in EventRow._fields)
 
 # What may happen once is decided in a table of its own: a unique rule of a partitioned table must contain the time.
-INSERT_EVENT_DIGEST = Command(insert_once(EVENT_DIGEST, ["digest"], key=["digest"]))
+INSERT_DIGEST_ONCE = insert_once(EVENT_DIGEST, ["digest"], key=["digest"])
+
+INSERT_EVENT_DIGEST = Command(INSERT_DIGEST_ONCE)
 
 # Nor one that a program of schema 0021 recorded, which wrote no digest: where the table is whole its own rule still stands.
 INSERT_EVENT = Command(insert_once(EVENT, NewEvent._fields, retry_minute=0, retry_count=0))
@@ -112,26 +115,70 @@ EVENT_IS_OWNED = (unindexed(EVENT.c.organisation) == sa.bindparam("organisation"
 LIST_EVENTS_OF_INTENT = Query(EventRow, lambda _: NEWEST_EVENTS.where(EVENT_IS_OWNED, EVENT.c.intent == sa.bindparam("intent")))
 
 
+class EmittedEvent(NamedTuple):
+    """An event that happened now, and an endpoint that is sent it; None where there is no such endpoint."""
+
+    id: str
+    endpoint: str | None
+
+
+def emission(dialect: Dialect) -> sa.Executable:
+    """An event, its digest and its row in the log, unless it has happened before, and who gets it: to PostgreSQL one message, not four."""
+    given: dict[str, sa.ColumnElement[object]] = {name: sa.bindparam(name) for name in {*NewEvent._fields, *LogEntry._fields}}
+    given |= dict.fromkeys(("retry_minute", "retry_count"), sa.literal_column("0", sa.Integer))
+    columns = [*NewEvent._fields, "retry_minute", "retry_count"]
+    first = INSERT_DIGEST_ONCE(dialect).returning(EVENT_DIGEST.c.digest).cte("first")
+    recorded = dialect.insert(EVENT).from_select(columns, sa.select(*(given[name] for name in columns)).select_from(first))
+    happened = recorded.on_conflict_do_nothing().returning(EVENT.c.id).cte("happened")
+    entry = sa.select(*(given[name] for name in LogEntry._fields)).select_from(happened)
+    logged = sa.insert(EVENT_LOG).from_select(LogEntry._fields, entry).cte("logged")
+    endpoint = ENDPOINTS_WITHOUT_CHOICE.subquery("endpoint")
+    found = sa.select(happened.c.id, endpoint.c.id.label("endpoint")).select_from(happened).join(endpoint, sa.true(), isouter=True)
+    return found.order_by(endpoint.c.id).add_cte(logged)
+
+
+EMIT_EVENT = Query(EmittedEvent, emission)
+
+
 def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
     """Record an event, in the log, too, and queue it for every enabled endpoint that has chosen nothing else.
 
     False when its `dedup` was there already.
     """
-    if not record_event(connection, event=event):
-        return False
-    enqueue_event(connection, event=event.id, type=event.type, organisation=event.organisation, now_ms=event.created * 1000, ids=ids)
-    line = cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")
-    log_event(connection, event=LogEntry(event.id, event.organisation, event.type, event.livemode, event.data, line, event.created))
+    line = line_of_data(event.data)
+    if connection.dialect_name == "sqlite":
+        if not record_event(connection, event=event):
+            return False
+        log_event(connection, event=LogEntry(event.id, event.organisation, event.type, event.livemode, event.data, line, event.created))
+        endpoints = endpoints_without_choice(connection, organisation=event.organisation)
+    else:
+        check_size(event)
+        found = connection.all(EMIT_EVENT, digest=event_digest(event.dedup), line=line, **event._asdict())
+        if not found:
+            return False
+        endpoints = [each.endpoint for each in found if each.endpoint is not None]
+    if endpoints:
+        named = {"event": event.id, "type": event.type, "organisation": event.organisation}
+        queue_deliveries(connection, endpoints=endpoints, now_ms=event.created * 1000, ids=ids, again=True, **named)
     return True
+
+
+def line_of_data(data: str) -> str | None:
+    """The ICCID that the `data` of a promised event names."""
+    return cast("dict[str, str | None]", orjson.loads(data)).get("iccid")
 
 
 def record_event(connection: Connection, *, event: NewEvent) -> bool:
     """Record an event that nobody is sent yet; False when its `dedup` was there already."""
-    if len(event.data.encode()) > MOST_DATA_BYTES:
-        raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
+    check_size(event)
     if not connection.run(INSERT_EVENT_DIGEST, digest=event_digest(event.dedup)):
         return False
     return connection.run(INSERT_EVENT, **event._asdict()) == 1
+
+
+def check_size(event: NewEvent) -> None:
+    if len(event.data.encode()) > MOST_DATA_BYTES:
+        raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
 
 
 def event_digest(dedup: str) -> bytes:

@@ -148,8 +148,8 @@ ENDPOINT_MEMBERS = ("url", "status", "secret", "previous_secret", "previous_unti
 def claimed_rows(dialect: Dialect) -> sa.Executable:
     """What was claimed under a lease.
 
-    A promised event is in both tables; one of before the log, or a report, in the first alone; every other one in the log alone. One that
-    is kept no more has no type.
+    A promised event is in both tables; a report, one of before the log, or one without its place, is read in the first alone; every other
+    one is in the log alone. One that is kept no more has no type.
     """
     return (
         sa.select(
@@ -166,7 +166,7 @@ def claimed_rows(dialect: Dialect) -> sa.Executable:
         .join(EVENT, EVENT.c.id == DELIVERY.c.event_id, isouter=True)
         .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
         .join(WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
-        .join(EVENT_LOG, EVENT_LOG.c.id == DELIVERY.c.event_id, isouter=True)
+        .join(EVENT_LOG, (EVENT_LOG.c.id == DELIVERY.c.event_id) & EVENT_LOG.c.position.is_not(None), isouter=True)
         .join(ENDPOINT_SELECTION, ENDPOINT_SELECTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .join(MCP_SUBSCRIPTION, MCP_SUBSCRIPTION.c.endpoint == DELIVERY.c.endpoint_id, isouter=True)
         .where(is_pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token"))

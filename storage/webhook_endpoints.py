@@ -310,7 +310,9 @@ LIST_ENABLED_ENDPOINTS = Query(str, ENABLED_ENDPOINTS)
 
 HAS_CHOSEN = sa.exists().where(ENDPOINT_SELECTION.c.endpoint == WEBHOOK_ENDPOINT.c.id, ENDPOINT_SELECTION.c.types.is_not(None))
 
-LIST_ENDPOINTS_WITHOUT_CHOICE = Query(str, lambda _: ENABLED_ENDPOINTS.where(sa.not_(HAS_CHOSEN)))
+ENDPOINTS_WITHOUT_CHOICE = ENABLED_ENDPOINTS.where(sa.not_(HAS_CHOSEN))
+
+LIST_ENDPOINTS_WITHOUT_CHOICE = Query(str, ENDPOINTS_WITHOUT_CHOICE)
 
 DELIVERIES_OF_DISABLED = (
     sa.select(DELIVERY.c.id)
@@ -324,12 +326,17 @@ FAIL_WAITING_OF_DISABLED = Command(
 )
 
 
+def endpoints_without_choice(connection: Connection, *, organisation: str) -> list[str]:
+    """The ids of the endpoints that get the three promised events."""
+    return connection.all(LIST_ENDPOINTS_WITHOUT_CHOICE, organisation=organisation)
+
+
 def enqueue_event(connection: Connection, *, event: str, type: str, organisation: str, now_ms: int, ids: Ids) -> None:
     """Queue one of the three promised events for every enabled endpoint that has chosen no types, each at the start of the schedule.
 
     Attempts keep their numbers.
     """
-    endpoints = connection.all(LIST_ENDPOINTS_WITHOUT_CHOICE, organisation=organisation)
+    endpoints = endpoints_without_choice(connection, organisation=organisation)
     queue_deliveries(connection, event=event, type=type, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 

@@ -156,6 +156,17 @@ async def test_a_cursor_behind_what_is_kept_says_so(on_both: LogOffice) -> None:
     assert (words.status_code, words.json()["param"]) == (400, "Last-Event-ID")
 
 
+async def test_what_happens_after_everything_was_swept_has_the_next_places(on_both: LogOffice) -> None:
+    for number in range(4):
+        await on_both.write(ESIM_ISSUED, intent=f"cni_{number}")
+    await on_both.place()
+    on_both.world.clock.advance(90 * 86_400 + 60)
+    assert await on_both.world.store.write(sweep_event_log, before=on_both.world.clock.now() - 60, most=9) == 4
+    written = [await on_both.write(ESIM_ISSUED, intent=f"cni_{number}") for number in range(4, 7)]
+    assert await on_both.place() == 3
+    assert [(each["id"], each["data"]["id"]) for each in (await on_both.stream(cursor="4"))[:3]] == list(zip("567", written, strict=True))
+
+
 async def test_events_of_a_line_are_counted_without_gaps_in_each_organisation(on_both: LogOffice) -> None:
     ids, other = on_both.world.ids, (await on_both.world.caller()).organisation
     for number, (organisation, line) in enumerate([(on_both.organisation, KNOWN), (on_both.organisation, OTHER), (other, KNOWN)] * 2):

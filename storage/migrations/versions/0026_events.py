@@ -26,10 +26,11 @@ def create_event_log() -> None:
         sa.Column("retry_minute", sa.BigInteger(), nullable=True),
         sa.Column("retry_count", sa.Integer(), nullable=True),
     )
-    op.create_index("event_log_id", "event_log", ["id"], unique=True)
-    op.create_index("event_log_unplaced", "event_log", ["arrival"], sqlite_where=UNPLACED, postgresql_where=UNPLACED)
+    op.create_index("event_log_id", "event_log", ["id"], unique=True, sqlite_where=IS_PLACED, postgresql_where=IS_PLACED)
     op.create_index("event_log_position", "event_log", ["organisation", "position"], sqlite_where=IS_PLACED, postgresql_where=IS_PLACED)
-    op.create_index("event_log_type", "event_log", ["organisation", "type", "id"])
+    op.create_index("event_log_type", "event_log", ["organisation", "type", "id"], sqlite_where=IS_PLACED, postgresql_where=IS_PLACED)
+    if op.get_bind().dialect.name == "postgresql":
+        op.create_index("event_log_unplaced", "event_log", ["arrival"], postgresql_where=UNPLACED)
     op.create_table(
         "event_log_end",
         sa.Column("organisation", sa.Text(), primary_key=True),
