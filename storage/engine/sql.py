@@ -173,7 +173,7 @@ def insert_once(
     Without a `key` it inserts nothing where any unique rule of the table forbids the row.
     """
     taken = tuple(names)
-    return lambda dialect: dialect.insert(table).values(bound_values(taken, values)).on_conflict_do_nothing(index_elements=key or None)
+    return lambda dialect: dialect.insert(table).values(insert_values(taken, values)).on_conflict_do_nothing(index_elements=key or None)
 
 
 def upsert(
@@ -183,14 +183,14 @@ def upsert(
     taken = tuple(names)
 
     def build(dialect: Dialect) -> sqlite.Insert:
-        given = bound_values(taken, values)
+        given = insert_values(taken, values)
         changed = {name: value for name, value in given.items() if name not in key}
         return dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 
     return build
 
 
-def bound_values(names: Iterable[str], values: Mapping[str, object]) -> dict[str, object]:
+def insert_values(names: Iterable[str], values: Mapping[str, object]) -> dict[str, object]:
     return {**{name: sa.bindparam(name) for name in names}, **values}
 
 
