@@ -5,12 +5,12 @@ tests are long by themselves: they kill servers, drive a browser, make clients i
 Others are sweeps: they ask each of two hundred operations the same thing at both doors. Their rows go through `drawn`, so that what is not
 drawn is not even collected. An operation is drawn for all sweeps at once.
 
-`python3 ./run test` draws one in six of both. What is drawn follows from a key, the hash of the commit: the workers of a run agree, a red
+`python3 ./run test` draws one in eight of both. What is drawn follows from a key, the hash of the commit: the workers of a run agree, a red
 run is repeated exactly by `TEST_DRAW=KEY python3 ./run test`, and the next commit draws others. `run test --whole` runs all. Where files
 or options are named nothing is drawn away, and neither is what the last commit has changed, or what is not committed yet.
 
 A drawn run does not prove that a long test which it left out still passes: an edit that breaks one may be found only some commits later
-(after ten commits one in six of them has still not been tried, after 25 one in a hundred), so before a release all are run.
+(after ten commits one in four of them has still not been tried, after 35 one in a hundred), so before a release all are run.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ import pytest
 from xdist.workermanage import WorkerController
 
 TREE = Path(__file__).resolve().parent.parent
-ONE_IN = 6
+ONE_IN = 8
 """One of so many is drawn."""
 ALWAYS = frozenset(
     (

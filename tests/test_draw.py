@@ -12,8 +12,8 @@ from tests import command
 from tests.draw import ALWAYS, ONE_IN, TALLY, Draw, changed_files, drawn
 from tests.harness.processes import ROOT
 
-KEYS = [f"commit-{number}" for number in range(60)]
-"""After so many commits a test that was never drawn is one in 50,000."""
+KEYS = [f"commit-{number}" for number in range(80)]
+"""After so many commits a test that was never drawn is one in 40,000."""
 NAMES = [f"tests/kill/test_kills.py::test_{number}" for number in range(200)]
 TESTS = """
 import pytest
@@ -75,7 +75,7 @@ def test_a_run_on_workers_says_what_was_drawn_and_how_to_repeat_it(folder: Path)
     drawn, _ = collected(folder, "--collect-only", "-q", "--draw", "3fa2c1")
     long = len([each for each in drawn if "test_row" not in each and "test_quick" not in each])
     rows = len([each for each in drawn if "test_row" in each])
-    assert "drawn by 3fa2c1: one in 6 of the long tests and of the operations" in said
+    assert f"drawn by 3fa2c1: one in {ONE_IN} of the long tests and of the operations" in said
     assert f"drawn by 3fa2c1: {long} of 130 long tests, {rows} of 30 operations (TEST_DRAW=3fa2c1 repeats it, run test --whole" in said
     assert f"{len(drawn)} passed, {130 - long} deselected" in said
 
