@@ -37,6 +37,8 @@ ALWAYS = frozenset(
     )
 )
 """Operations that every run asks: one of each way to go wrong that would be felt first."""
+LARGE = 60
+"""A commit that changes more files than these is a merge or a sweep."""
 Row = TypeVar("Row")
 
 
@@ -124,10 +126,14 @@ def usual_key() -> str:
 
 
 def changed_files() -> frozenset[str]:
-    """What the last commit changed, and what is not committed yet."""
-    since = git("diff", "--name-only", "-z", "HEAD~1") or git("diff", "--name-only", "-z", "HEAD") or ""
-    new = git("ls-files", "--others", "--exclude-standard", "-z") or ""
-    return frozenset((since + new).split("\0")) - {""}
+    """What the last commit changed, and what is not committed yet. A merge or a sweep over the tree is no work on its files."""
+    new = names(git("ls-files", "--others", "--exclude-standard", "-z"))
+    open_yet, since = (names(git("diff", "--name-only", "-z", commit)) for commit in ("HEAD", "HEAD~1"))
+    return frozenset(new | (since if 0 < len(since) <= LARGE else open_yet))
+
+
+def names(said: str | None) -> set[str]:
+    return set((said or "").split("\0")) - {""}
 
 
 def told(key: str, counts: Sequence[int]) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
-from tests import command
-from tests.draw import ALWAYS, ONE_IN, TALLY, Draw, changed_files, drawn
+from tests import command, draw
+from tests.draw import ALWAYS, ONE_IN, TALLY, Draw, changed_files, drawn, usual_key
 from tests.harness.processes import ROOT
 
 KEYS = [f"commit-{number}" for number in range(80)]
@@ -105,8 +105,24 @@ def test_every_test_is_drawn_sooner_or_later_and_a_commit_draws_about_its_share(
     assert all(Draw().takes(name) for name in NAMES)
 
 
-def test_what_a_run_works_on_is_a_file_of_the_tree() -> None:
+def test_what_is_worked_on_is_what_the_last_commit_changed_unless_it_is_a_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    last = ["tests/kill/test_kills.py", "run"]
+
+    def said(*words: str) -> str | None:
+        return "\0".join({"HEAD": ["run"], "HEAD~1": last}.get(words[-1], ["tests/new.py"])) + "\0"
+
+    monkeypatch.setattr(draw, "git", said)
+    assert changed_files() == {"tests/kill/test_kills.py", "run", "tests/new.py"}
+    last += [f"tests/{number}.py" for number in range(60)]
+    assert changed_files() == {"run", "tests/new.py"}
+    monkeypatch.setattr(draw, "git", lambda *_: None)
+    assert changed_files() == frozenset()
+    assert len(usual_key()) == 6
+
+
+def test_a_commit_names_its_own_draw() -> None:
     assert [name for name in changed_files() if name.startswith("/")] == []
+    assert usual_key() == usual_key() != ""
 
 
 def test_named_files_and_the_whole_are_never_drawn_and_the_rest_is_by_the_key_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from registry.guard import parse_json, parse_json_slowly
 from registry.input_bounds import SPARE_MEMBERS, InputBounds, model_bounds
 from registry.operation import OPEN_BODY_LIMIT, Auth
 from tests.contract.declared import of_every
+from tests.draw import drawn
 
 OPEN_TO_ALL = (Auth.PUBLIC, Auth.STOREFRONT_OPEN)
 MOST_ERRORS = 400
@@ -61,7 +62,7 @@ def test_every_list_of_an_input_says_how_many_it_may_hold() -> None:
     assert unlimited == []
 
 
-@of_every(WITH_BODY)
+@of_every(drawn(WITH_BODY, __file__))
 def test_thousands_of_unknown_fields_are_refused_by_the_first_before_pydantic_sees_them(operation: Any) -> None:
     binding, fields = Binding(operation), model_bounds(operation.params)
     many = {f"k{number}": 1 for number in range(19_000)}
