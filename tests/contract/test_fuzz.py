@@ -76,6 +76,7 @@ def test_no_generated_call_breaks_a_promise(tmp_path: Path, share: int) -> None:
     kept(fuzz(AppUnderTest(tmp_path), FuzzPlan(EXAMPLES, only=asked, forbidden=False)), asked, EXAMPLES)
 
 
+@pytest.mark.long
 def test_no_call_that_the_document_forbids_breaks_a_promise(tmp_path: Path) -> None:
     """Of the operations that represent all: the values that every kind of field rules out, and methods that are not there."""
     asked = representatives()

@@ -12,6 +12,8 @@ from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
 from simulators.network.entities import DAY_SECONDS, Line
 from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer, open_fleet_stage, total_of
 
+pytestmark = pytest.mark.long
+
 NOON_DAY = 20_833
 """Days from 1970 to the day that it is."""
 

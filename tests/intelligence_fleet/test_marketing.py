@@ -17,6 +17,8 @@ from tests.intelligence_fleet.stage import MARKET, FleetStage, fleet_answer, ope
 from tests.network_facts import ACCOUNT
 from tests.tables import tabled
 
+pytestmark = pytest.mark.long
+
 USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 
 

@@ -10,6 +10,7 @@ from tests.harness.processes import running
 from tests.intelligence_fleet.stage import FleetStage
 
 
+@pytest.mark.long
 async def test_a_model_is_told_how_far_a_first_look_has_come(stage: FleetStage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
@@ -30,6 +31,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+@pytest.mark.long
 def test_a_person_at_a_terminal_sees_it_on_one_line_that_goes(place: Path) -> None:
     code, shown = at_terminal("call", "marketing_intelligence", "--json", cwd=place)
     assert code == 0, shown

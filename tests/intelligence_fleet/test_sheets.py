@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from operations.intelligence import fleet_health, marketing_intelligence
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer
@@ -42,6 +44,7 @@ def public(sheet: Sheet) -> str:
     return str([sheet["title"], sheet["headline"], sheet["figures"], sheet["charts"], tables])
 
 
+@pytest.mark.long
 async def test_names_stand_where_strangers_do_not_look(stage: FleetStage) -> None:
     await renamed(stage)
     health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
@@ -50,6 +53,7 @@ async def test_names_stand_where_strangers_do_not_look(stage: FleetStage) -> Non
         assert CANARY in private(sheet) and CANARY not in public(sheet)
 
 
+@pytest.mark.long
 async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: FleetStage) -> None:
     health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
     market: Any = await fleet_answer(stage.all, MARKET)
@@ -58,6 +62,7 @@ async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_ev
         assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
 
 
+@pytest.mark.long
 async def test_a_report_says_at_once_how_it_stands(stage: FleetStage) -> None:
     health: Any = await fleet_answer(stage.http, FLEET_HEALTH)
     market: Any = await fleet_answer(stage.http, MARKET)

@@ -15,6 +15,8 @@ from simulators.network.seed.scenario import ScenarioTruth
 from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, FleetAnswers, UsageStage
 from tests.sandbox.planted import planted
 
+pytestmark = pytest.mark.long
+
 
 def truth_of(told: FleetAnswers) -> tuple[ScenarioTruth, set[str]]:
     """What is true, and the lines that the caller has."""

@@ -10,6 +10,8 @@ from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, U
 from tests.sandbox.planted import planted
 from tests.tables import tabled
 
+pytestmark = pytest.mark.long
+
 
 async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
     said = await stage.churn()

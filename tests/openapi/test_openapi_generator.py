@@ -16,6 +16,8 @@ from tests.openapi.written import write_openapi
 from tests.world import SITE
 from transports.openapi.document import build_openapi
 
+pytestmark = pytest.mark.long
+
 LANGUAGES = {"service": ("python", "go"), "lamps": ("python", "go"), "small": ("typescript-fetch",)}
 """By document. TypeScript of the service's is what two other generators make (test_judges.py)."""
 PARTS = dict.fromkeys(("apiTests", "modelTests", "apiDocs", "modelDocs"), "false")

@@ -48,6 +48,7 @@ def deref(value: OpenapiJson, whole: OpenapiJson) -> OpenapiJson:
     return value
 
 
+@pytest.mark.long
 def test_the_document_is_valid_openapi(document_file: Path) -> None:
     with verdict("openapi-spec-validator", document_file, Path(__file__)) as open_yet:
         if open_yet:

@@ -126,6 +126,7 @@ def outcome(read: Any, raw: bytes) -> str:
         return refused.error_code
 
 
+@pytest.mark.long
 def test_the_quick_reader_takes_nothing_that_the_slow_one_refuses_or_reads_otherwise() -> None:
     draw = random.Random(3)
     taken = 0

@@ -25,6 +25,7 @@ def collected(request: pytest.FixtureRequest) -> Collected:
     return found
 
 
+@pytest.mark.long
 def test_the_page_is_what_the_ledgers_and_the_collected_tests_say(request: pytest.FixtureRequest, collected: Collected) -> None:
     kept = CONFORMANCE_PAGE.read_text()
     if named_all(request.config, collected) and not request.config.option.draw:
