@@ -1,4 +1,4 @@
-"""The whole test command: `./run test`. With arguments it is pytest alone: `./run test tests/storage -k claim`."""
+"""The test command: `./run test` tries what the commit draws, `./run test --whole` all; named files are handed to pytest alone."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from tests import ramdisk
+from tests import draw, ramdisk
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -90,14 +90,28 @@ def passes(name: str, command: list[str]) -> bool:
     return done.returncode == 0
 
 
-def everything() -> int:
-    """The checks and all tests. Failing checks are told at the end, too: nothing keeps the tests from running."""
+HELP = f"""\
+usage: python3 ./run test [--whole | FILES OR OPTIONS OF PYTEST]
+
+  run test              the checks, every quick test, and one in {draw.ONE_IN} of the long tests and of the operations
+  run test --whole      the checks and all tests: half an hour or more on two cores; before a release
+  run test tests/kill   all tests of what is named, by pytest alone; -h shows its options
+
+Each commit draws others, so that between them the commits try all. What the last commit changed, or nobody yet committed, is never
+drawn away. TEST_DRAW=KEY run test draws again what a run has drawn that named this key. A drawn run does not prove that a long
+test which it left out still passes.
+"""
+
+
+def everything(*, whole: bool) -> int:
+    """The checks and the tests. Failing checks are told at the end, too: nothing keeps the tests from running."""
+    share = () if whole else ("--draw", draw.usual_key())
     with tempfile.TemporaryFile("w+") as output:
         types = Types(output)
         try:
             failed = [name for name, command in QUICK.items() if not passes(name, command)]
             print(f"{TYPES:<24} runs beside the tests", flush=True)
-            status = int(pytest.main([*SPREAD], plugins=[Summary(failed, types)]))
+            status = int(pytest.main([*SPREAD, *share], plugins=[Summary(failed, types)]))
             return status or int(bool(failed) or types.said() is not None)
         finally:
             types.end()
@@ -117,13 +131,16 @@ def hear_interrupts() -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments == ["--help"]:
+        print(HELP, end="")
+        return 0
     os.chdir(ROOT)
     keep_bytecode()
     hear_interrupts()
     ramdisk.use()  # before anything is started: what has this folder ends with this process, however it ends
-    if arguments:
-        return int(pytest.main(arguments))
-    return everything()
+    if arguments in ([], ["--whole"]):
+        return everything(whole=bool(arguments))
+    return int(pytest.main(arguments))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from tests import authorities, ramdisk
-from tests.budgets import LONGEST, REST, SECONDS, TOGETHER
+from tests.spread import LONGEST, TOGETHER
 
+pytest_plugins = ["tests.draw"]
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 FIRST, PATIENCE = "gw0", 120.0
 LONGEST_WAIT = 60.0
@@ -143,10 +144,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     spent = config.stash[SPENT]
     if sum(spent.values()) < 1:
         return
-    terminalreporter.section("seconds per folder (budget)")
+    terminalreporter.section("seconds per folder, of all workers")
     for folder, seconds in sorted(spent.items()):
-        budget = SECONDS.get(folder, REST)
-        terminalreporter.write_line(f"{folder:<12} {seconds:7.1f}  ({budget:g}){'  OVER' if seconds > budget else ''}")
+        terminalreporter.write_line(f"{folder:<22} {seconds:7.1f}")
 
 
 @pytest.fixture(scope="session")

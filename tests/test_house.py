@@ -98,6 +98,7 @@ def test_no_file_is_longer_than_600_lines() -> None:
     assert {name(path): lines(path) for path in sources(*ROOMS, "tests") if lines(path) > 600} == {}
 
 
+@pytest.mark.long
 def test_no_function_is_longer_than_60_lines() -> None:
     found = {f"{module.path}:{node.name}": length(node) for module in in_rooms(*ROOMS) for node in module.functions}
     assert {where: count for where, count in found.items() if count > 60} == {}
@@ -194,6 +195,7 @@ def test_a_private_name_is_rarely_defined_twice_in_its_layer() -> None:
     assert house().share_of_doubles(private=True) <= 2
 
 
+@pytest.mark.long
 def test_a_name_that_other_tests_import_is_defined_once_in_the_tests() -> None:
     places, imported = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path in sources("tests"):
@@ -317,6 +319,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+@pytest.mark.long
 def test_comments_and_docstrings_point_to_files_that_exist() -> None:
     """Docstrings of fields and constants too. Only a file with such a word behind some `#` is read token by token, which is slow."""
     known = {name(path) for path in files()}

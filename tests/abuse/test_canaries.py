@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import httpx
+import pytest
 
 from tests.abuse.canaries import (
     CANARY_SETTINGS,
@@ -122,6 +123,7 @@ def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> li
     return heard
 
 
+@pytest.mark.long
 async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_answer(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with receiver() as hook:

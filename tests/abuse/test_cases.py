@@ -18,6 +18,7 @@ def test_the_tests_of_an_abuse_case_are_there(number: int) -> None:
         assert test in functions(file), name
 
 
+@pytest.mark.long
 def test_the_tests_of_every_promise_are_there() -> None:
     named = [(promise.promise, name) for promise in abuse_promises() for name in promise.tests or ("none::none",)]
     assert [pair for pair in named if pair[1].partition("::")[2] not in functions(pair[1].partition("::")[0])] == []

@@ -3,6 +3,8 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
+
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
 from registry.caller import Tier
@@ -33,6 +35,7 @@ async def spent(world: World, owner: Credentials) -> int:
     return await world.store.read(read_quota_used, organisation=owner.organisation, period=period.name) - leased
 
 
+@pytest.mark.long
 async def test_an_order_whose_caller_hung_up_is_paid_for_and_replayed(world: World) -> None:
     for ticks in range(6):
         owner = await world.caller(Tier.FREE)

@@ -26,6 +26,7 @@ from registry.ports import SharedSecrets
 from storage.engine.sql import Connection, Query
 from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
+from tests.draw import drawn
 from tests.world import World, open_world
 
 INTERNAL = "internal-key-0123456789"
@@ -111,7 +112,7 @@ def admitted(operation: AnyOperation, read: Callable[[], bytes]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", drawn(OPERATIONS, __file__))
 async def test_no_value_of_any_field_is_a_fault_and_a_refusal_changes_nothing(world: World, operation: AnyOperation) -> None:
     owner = await world.caller(Tier.ENTERPRISE)
     caller = await world.pipeline.directory.by_key(owner.secret, world.clock.now())

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.caller import Tier
@@ -29,6 +30,7 @@ async def test_a_key_made_with_a_key_that_ends_does_not_outlive_it(tmp_path: Pat
             assert (await http.get("/v1/connectivity/plans")).status_code == 401
 
 
+@pytest.mark.long
 def test_public_pages_share_the_public_limit_of_an_address_and_health_has_none(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server, httpx.Client(base_url=server.base_url) as http:
         statuses = [http.get(path).status_code for _ in range(40) for path in ("/openapi.json", "/docs")]
@@ -37,6 +39,7 @@ def test_public_pages_share_the_public_limit_of_an_address_and_health_has_none(t
         assert {http.get("/health").status_code for _ in range(70)} == {200}
 
 
+@pytest.mark.long
 def test_a_name_that_stands_twice_in_an_mcp_message_is_refused(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server, httpx.Client(headers={**JSON_RPC, "authorization": f"Bearer {server.api_key}"}) as http:
         call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_connectivity_intent","arguments":%s}}'

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.abuse.canaries import JsonObject, bearer_headers, call_tool
 from tests.cli.reseller import printed
@@ -41,6 +42,7 @@ def all_at_once(calls: Sequence[Callable[[], JsonObject]]) -> list[JsonObject]:
         return [future.result() for future in futures]
 
 
+@pytest.mark.long
 def test_two_servers_both_doors_and_the_command_line_draw_one_esim_for_one_key(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data, OPEN) as first, running(data, OPEN) as second:
@@ -62,6 +64,7 @@ def test_two_servers_both_doors_and_the_command_line_draw_one_esim_for_one_key(t
         assert count(data / "service.db", table) == 2  # this one and the one that warmed up
 
 
+@pytest.mark.long
 def test_a_server_killed_in_the_middle_leaves_every_key_with_one_esim(tmp_path: Path) -> None:
     data, keys = tmp_path / "data", [f"kill-{number}" for number in range(120)]
     answered: dict[str, bytes] = {}

@@ -84,6 +84,7 @@ async def ask(stage: FaultsStage, between: Twisting, row: CallRow, method: str, 
     return await ready.send()
 
 
+@pytest.mark.long
 async def test_a_member_of_another_type_is_put_right_or_refused_and_is_never_a_fault_of_ours(tmp_path: Path) -> None:
     turns, number = cycle(WRONG), 0
     async with open_faults_stage(tmp_path) as stage:
@@ -103,6 +104,7 @@ async def test_a_member_of_another_type_is_put_right_or_refused_and_is_never_a_f
         assert stage.world.faults == [] and number > 100
 
 
+@pytest.mark.long
 async def test_a_status_code_that_is_no_code_is_unreadable(tmp_path: Path) -> None:
     codes = (b"1e300", b"-1e30", b"1" + b"0" * 400, b'"9999999999999999999"', b"18446744073709551615", b"true", b"null")
     async with open_faults_stage(tmp_path) as stage:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import pytest
 
 from operations.secret_tokens import new_api_key
 from registry.caller import Role, Tier
@@ -139,6 +140,7 @@ def at_the_command_line(
     return told
 
 
+@pytest.mark.long
 def test_no_token_pin_or_activation_code_comes_back_out_of_an_upstream_that_repeats_them(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with token_echo_server(MANAGED, OWN) as upstream:

@@ -68,6 +68,7 @@ async def test_a_hostile_line_name_is_a_value_over_mcp_and_stays_as_it_is_over_h
             assert HIDDEN_CHARACTER.sub("", name) in strings(shown.body)
 
 
+@pytest.mark.long
 async def test_no_upstream_text_reaches_the_tools_or_an_error(house: ServiceHouse) -> None:
     secret, line = await stage(house)
     before = await tools(house, secret)

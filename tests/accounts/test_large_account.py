@@ -64,6 +64,7 @@ async def learn(stage: AccountsStage) -> None:
     await listed(stage, limit=2, starting_after=str(expected(stage)[-3]))
 
 
+@pytest.mark.long
 async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: AccountsStage) -> None:
     lines = expected(stage)
     for turn in range(7):
@@ -72,6 +73,7 @@ async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: Ac
         assert calls <= (FIRST_TIME if turn < 5 else KNOWN), turn
 
 
+@pytest.mark.long
 async def test_every_page_of_two_takes_two_calls_once_the_parts_are_known(stage: AccountsStage) -> None:
     await learn(stage)
     await each_page_is_cheap(stage, KNOWN)
@@ -86,6 +88,7 @@ async def each_page_is_cheap(stage: AccountsStage, most: int) -> None:
         assert calls <= most, place
 
 
+@pytest.mark.long
 async def test_what_is_known_of_an_account_outlives_the_process(stage: AccountsStage) -> None:
     await learn(stage)
     world, lines = stage.world, expected(stage)
@@ -97,6 +100,7 @@ async def test_what_is_known_of_an_account_outlives_the_process(stage: AccountsS
     assert len(stage.world.sandbox.calls) - before <= KNOWN
 
 
+@pytest.mark.long
 async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_cheaply(stage: AccountsStage) -> None:
     lines = list(stage.network.lines_of(ACCOUNT))
     for line, other in zip(lines, reversed(lines[len(lines) // 2 :]), strict=False):
@@ -105,6 +109,7 @@ async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_chea
     await each_page_is_cheap(stage, KNOWN)
 
 
+@pytest.mark.long
 async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage: AccountsStage) -> None:
     await learn(stage)
     stranger = next(line for line in stage.network.lines_of(8103))
@@ -117,6 +122,7 @@ async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage
     assert await walked(stage, limit=200, most=100) == expected(stage)
 
 
+@pytest.mark.long
 async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: AccountsStage) -> None:
     line = next(line for line in stage.network.lines_of(8103) if len(line.imsis) == 1)
     move = {"rangeType": "ICCID", "rangeStart": line.iccid, "rangeEnd": line.iccid, "destAccount": ACCOUNT}
@@ -127,6 +133,7 @@ async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: AccountsSta
     assert [row["subscriberId"] for row in found] == [line.id]
 
 
+@pytest.mark.long
 async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage: AccountsStage) -> None:
     await learn(stage)
     stage.network.row_cap = CAP // 4
@@ -140,6 +147,7 @@ async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage:
     assert len(found) == 450
 
 
+@pytest.mark.long
 async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: AccountsStage) -> None:
     lines = list(stage.network.lines_of(ACCOUNT))
     for line in lines:
@@ -153,6 +161,7 @@ async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: Ac
     assert await walked(stage, limit=4, most=60, q="of one firm") == sorted(line.id for line in few)
 
 
+@pytest.mark.long
 async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_beginning(stage: AccountsStage) -> None:
     """The network lists other lines first, in order, and the lowest id is only found by the parts."""
     lowest = next(iter(stage.network.lines_of(ACCOUNT)))
@@ -169,6 +178,7 @@ async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(sta
     assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
 
 
+@pytest.mark.long
 async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: AccountsStage) -> None:
     await learn(stage)
     lines = expected(stage)

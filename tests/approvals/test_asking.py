@@ -1,5 +1,7 @@
 """Which calls wait, what their answer says, and what a repeated call gets."""
 
+import pytest
+
 from registry.caller import UNRESTRICTED
 from tests.approvals.office import IRREVERSIBLE, ApprovalOffice
 from tests.pages.browser import Browser
@@ -36,6 +38,7 @@ async def test_a_call_that_gave_no_key_is_repeated_with_the_one_it_got(office: A
     assert await office.hooks() == 1
 
 
+@pytest.mark.long
 async def test_only_what_a_restriction_names_waits(office: ApprovalOffice) -> None:
     [line, *_] = await office.lines()
     lax, free = await office.key(IRREVERSIBLE), await office.key(UNRESTRICTED)
@@ -48,6 +51,7 @@ async def test_only_what_a_restriction_names_waits(office: ApprovalOffice) -> No
     assert asked.status_code == 202 and "confirm_token" in asked.json()
 
 
+@pytest.mark.long
 async def test_a_confirm_token_of_another_credential_does_not_stand_for_an_approval(office: ApprovalOffice) -> None:
     [line, *_] = await office.lines()
     lax, free = await office.key(IRREVERSIBLE), await office.key(UNRESTRICTED)
@@ -140,6 +144,7 @@ async def test_mails_of_requests_have_an_hourly_bound(office: ApprovalOffice) ->
     assert len(mails) == 2 * 20
 
 
+@pytest.mark.long
 async def test_the_end_of_a_line_waits_where_what_cannot_be_undone_does(office: ApprovalOffice) -> None:
     [line, *_] = await office.lines()
     lax = await office.key(IRREVERSIBLE)
@@ -152,6 +157,7 @@ async def test_the_end_of_a_line_waits_where_what_cannot_be_undone_does(office: 
     assert acts["modify_subscriber_status"] is True
 
 
+@pytest.mark.long
 async def test_a_long_list_hides_no_field_from_whoever_approves(office: ApprovalOffice) -> None:
     secret = await office.key()
     asked = await office.ask(secret, "POST", "/v1/tags/held/lines", {"iccids": [f"89883037000001{number:05}" for number in range(12)]})

@@ -48,6 +48,7 @@ async def call(client: Client, tool: str, arguments: dict[str, Any], **more: Any
     return said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("asks", [True, False], ids=["with forms", "without forms"])
 async def test_a_call_waits_whatever_the_client_can_ask(office: ApprovalOffice, hers: Browser, era: str, asks: bool) -> None:
@@ -63,6 +64,7 @@ async def test_a_call_waits_whatever_the_client_can_ask(office: ApprovalOffice, 
     assert "Ask whoever runs this for you" in body["hint"] and body["route"] == "POST /v1/connectivity/webhook_endpoints"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_confirmed_operation_shows_no_form_and_mints_no_token(office: ApprovalOffice, hers: Browser, era: str) -> None:
     [line, *_] = await office.lines()
@@ -77,6 +79,7 @@ async def test_a_confirmed_operation_shows_no_form_and_mints_no_token(office: Ap
     assert person.asked == [] and not done.is_error
 
 
+@pytest.mark.long
 async def test_the_answer_names_the_argument_that_gets_the_result_since_not_every_schema_does(
     office: ApprovalOffice, hers: Browser
 ) -> None:

@@ -109,6 +109,7 @@ async def test_another_person_decides_where_the_key_says_so(office: ApprovalOffi
     assert await office.hooks() == 1
 
 
+@pytest.mark.long
 async def test_somebody_who_may_not_do_it_does_not_approve_it(office: ApprovalOffice) -> None:
     [line, *_] = await office.lines()
     carl = await office.site.person("carl@fjord.example", name="Carl")
@@ -224,6 +225,7 @@ async def test_a_form_from_elsewhere_or_without_its_token_decides_nothing(office
     assert (await office.state(approval))["state"] == "waiting" and await office.hooks() == 0
 
 
+@pytest.mark.long
 async def test_state_that_moved_is_shown_again_and_the_old_form_is_refused(office: ApprovalOffice, hers: Browser) -> None:
     [line, *_] = await office.lines()
     secret, free = await office.key(), await office.key(UNRESTRICTED)

@@ -1,19 +1,19 @@
 """What is kept of a call is the call: its input, read again from what was stored, is the same input."""
 
 import orjson
-import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.binding import binding_of
 from registry.catalogue import AnyOperation
 from registry.policy import input_digest
+from tests.contract.declared import of_every
 
 CHANGES_NOTHING_YET = {"plan_changes", "undo_changes", "cancel_change_set"}
 """A plan changes no line, and a stop takes only from the asker: the application waits."""
 WAITING = [each for each in CATALOGUE.operations.values() if each.approvable]
 
 
-@pytest.mark.parametrize("operation", WAITING, ids=lambda each: each.id)
+@of_every(WAITING)
 def test_the_stored_input_of_every_operation_is_the_one_that_was_sent(operation: AnyOperation) -> None:
     binding = binding_of(operation)
     for example in operation.examples:

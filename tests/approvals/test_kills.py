@@ -11,6 +11,7 @@ STRIDE = 3
 """`python -m tests.approvals.main` kills at every step."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_killed_at_each_third_step_what_was_approved_is_executed_once(stage: TenantStage) -> None:
     assert len(EVERY_KILL) >= 20

@@ -23,6 +23,7 @@ async def charged(stage: AssistantStage) -> int:
     return await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
 
 
+@pytest.mark.long
 @pytest.mark.rule("7.20")
 async def test_of_64_chats_at_once_with_10_left_exactly_10_are_answered(tmp_path: Path, database_url: str | None) -> None:
     async with open_assistant_stage(tmp_path, url=database_url, tier=Tier.FREE) as stage:
@@ -38,6 +39,7 @@ async def test_of_64_chats_at_once_with_10_left_exactly_10_are_answered(tmp_path
         assert (allowance["used"], allowance["limit"]) == (10, 10)
 
 
+@pytest.mark.long
 async def test_the_refusal_says_when_the_next_day_begins(tmp_path: Path) -> None:
     async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
         for _ in range(10):

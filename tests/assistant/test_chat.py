@@ -24,6 +24,7 @@ PROMPT = 10.0
 """Seconds: one, but on a machine that is busy; no limit of the model's client is shorter than thirty."""
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.8.1")
 async def test_an_answer_is_a_stream_of_events(stage: AssistantStage) -> None:
     stage.follow(fleet_script)
@@ -215,6 +216,7 @@ async def test_a_chat_makes_at_most_24_calls(stage: AssistantStage) -> None:
     assert "No more tools" in str(stage.model.calls[-1].results[-1]["error"])
 
 
+@pytest.mark.long
 async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: AssistantStage) -> None:
     stage.follow(lambda heard: ModelTurn(uses=(ToolUse("list_reseller_accounts"),)))
     assert (await stage.chat("Well?"))[-1] == snapshot(

@@ -120,6 +120,7 @@ PLACES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_model_that_obeys_what_it_reads_changes_nothing(planted: AssistantStage, tmp_path: Path, place: str) -> None:
     model = ObeyingModel((PLACES[place],))

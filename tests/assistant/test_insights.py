@@ -107,6 +107,7 @@ UNMEASURED = (
 """What a model may write that was not measured, or is no card."""
 
 
+@pytest.mark.long
 async def test_cards_that_say_what_was_not_measured_are_dropped(stage: AssistantStage) -> None:
     for used, text in enumerate(UNMEASURED, 1):
         stage.follow(writing(text))
@@ -127,6 +128,7 @@ async def test_thousands_may_be_grouped(stage: AssistantStage) -> None:
         assert (await stage.insights())["generated"] == "ai", written
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.8.3")
 async def test_a_model_that_fails_leaves_measured_cards(stage: AssistantStage) -> None:
     faults: tuple[ModelFault, ...] = ("broken", "busy", "breaks_off", "garbage", "endless_error")
@@ -136,6 +138,7 @@ async def test_a_model_that_fails_leaves_measured_cards(stage: AssistantStage) -
         assert (found["generated"], found["quota"]["used"]) == ("measured", used), fault
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.8.3")
 async def test_with_the_allowance_spent_the_cards_are_measured(tmp_path: Path) -> None:
     async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
@@ -176,6 +179,7 @@ async def test_a_restricted_key_gets_the_figures_it_may_see(stage: AssistantStag
     assert {each["kind"] for each in found["cards"]} == {"balance", "stock", "note"}
 
 
+@pytest.mark.long
 async def test_no_text_of_the_charging_systems_reaches_the_model(stage: AssistantStage) -> None:
     for line in stage.network.lines.values():
         line.name = line.email = line.company = CANARY

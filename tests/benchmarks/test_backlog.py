@@ -3,10 +3,13 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from benchmarks.backlog import Sample, measured, opened, page, ratios, silent
 from benchmarks.names import OURS_SQLITE
 
 
+@pytest.mark.long
 async def test_a_claim_takes_as_many_of_a_long_backlog_as_of_a_short_one(tmp_path: Path) -> None:
     with ExitStack() as stack:
         cells = [cell for pending in (100, 400) for cell in opened(stack, tmp_path, 100, pending, silent, postgres=False)]

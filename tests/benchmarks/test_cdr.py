@@ -88,6 +88,7 @@ def bodies(batches: Batches, kind: str) -> list[dict[str, object]]:
     return json.loads(body)["events"]
 
 
+@pytest.mark.long
 def test_the_rig_runs_on_this_service(tmp_path: Path) -> None:
     batches, said = Batches(20, 2), list[str]()
     with entrants(SQLITE, (0, 2000), tmp_path / "cdr", [OURS]) as cast:

@@ -3,6 +3,8 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from benchmarks.fill import CALLS, opened
 from benchmarks.fill import measured as calls_measured
 from benchmarks.fill import page as calls_page
@@ -13,6 +15,7 @@ from benchmarks.names import OURS_SQLITE
 from tests.databases import migrated_sqlite
 
 
+@pytest.mark.long
 async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:
     url = migrated_sqlite(tmp_path)
     before, after = await growth_measured(url, tmp_path, 400)
@@ -22,6 +25,7 @@ async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:
     assert after["audit"] - before["audit"] < after["audit_read"] - before["audit_read"]  # 12 whole rows beside 388 short ones
 
 
+@pytest.mark.long
 async def test_every_call_is_made_in_databases_that_have_the_rows_they_say(tmp_path: Path) -> None:
     with ExitStack() as stack:
         urls = [opened(stack, tmp_path, rows, postgres=False) for rows in (1000, 4000)]

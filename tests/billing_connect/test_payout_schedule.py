@@ -108,6 +108,7 @@ async def test_a_change_that_was_not_heard_of_is_unknown(house: ServiceHouse, ki
     assert (await change(house, caller, {"interval": "manual"}, "two"))[0] == 200
 
 
+@pytest.mark.long
 async def test_a_change_that_the_processor_did_not_take_may_be_repeated(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)

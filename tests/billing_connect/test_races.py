@@ -39,6 +39,7 @@ async def account_of(house: ServiceHouse, organisation: str) -> str | None:
     return None if found is None else found.account
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.4.41")
 async def test_many_who_begin_at_once_make_one_account(house: ServiceHouse) -> None:
     session, organisation = await person(house)

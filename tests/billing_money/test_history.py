@@ -1,5 +1,7 @@
 """A refund or a payout is made once under its key, whatever was swept since."""
 
+import pytest
+
 from tests.billing_money.stage import MoneyStage, open_money_stage
 from tests.stage import opened_on_both
 from transports.settings import SHORTEST_HISTORY
@@ -17,6 +19,7 @@ async def sweep(shop: MoneyStage) -> None:
         await retention_chore(shop.world.store, shop.world.clock, print, SHORTEST_HISTORY).run()
 
 
+@pytest.mark.long
 async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -14,6 +15,8 @@ from storage.payment_records import open_attempts
 from tests.billing_money.stage import MoneyStage, Object, open_money_stage
 from tests.harness.machine_runner import ServiceMachine
 from tests.length import examples
+
+pytestmark = pytest.mark.long
 
 OUTCOMES = ("succeeded", "available", "declined", "disputed", "refund_fails")
 TROUBLES = ("timeout", "closed", "error", "rate_limited", "garbage")

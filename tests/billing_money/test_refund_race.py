@@ -16,6 +16,7 @@ from tests.world import open_world
 shop = opened_on_both(open_money_stage, connected=True)
 
 
+@pytest.mark.long
 async def test_of_32_refunds_of_a_tenth_ten_are_made(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     answers = await asyncio.gather(*(shop.refund(f"key-{n}", charge=made, amount=1000) for n in range(32)))
@@ -56,6 +57,7 @@ async def test_the_words_of_a_sale_at_once_earn_its_fee_once(shop: MoneyStage) -
     assert sum(row.amount for row in earned) == 8 * 70
 
 
+@pytest.mark.long
 async def test_every_event_of_a_flood_has_its_effect_once(shop: MoneyStage) -> None:
     """Of many accounts, each word several times, in no order: also where two replicas take the same word at once."""
     accounts = [f"acct_1Flood{n}" for n in range(4)]
@@ -75,6 +77,7 @@ async def test_every_event_of_a_flood_has_its_effect_once(shop: MoneyStage) -> N
     assert sorted(row.amount for row in earned) == [-33] * 24 + [100] * 24
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_two_replicas_refund_a_charge_no_more_than_once(tmp_path: Path, postgres: str) -> None:
     async with open_money_stage(tmp_path, url=postgres, connected=True) as first:

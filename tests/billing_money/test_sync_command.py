@@ -66,6 +66,7 @@ def kept(folder: Path, organisation: str) -> list[str]:
     return asyncio.run(read())
 
 
+@pytest.mark.long
 def test_every_account_is_read_and_a_second_time_there_is_nothing_new(processor: dict[str, str], tmp_path: Path) -> None:
     organisation = founded(tmp_path, "Fjord", PAYEE)
     assert printed("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}: 1 record brought up to date at {PAYEE}\n"
@@ -75,6 +76,7 @@ def test_every_account_is_read_and_a_second_time_there_is_nothing_new(processor:
     )
 
 
+@pytest.mark.long
 def test_a_processor_that_fails_at_one_account_is_asked_for_the_next(processor: dict[str, str], tmp_path: Path) -> None:
     broken, whole = founded(tmp_path, "Alpine", BROKEN), founded(tmp_path, "Fjord", PAYEE)
     done = run_reseller("payments", "sync", cwd=tmp_path, **processor)
@@ -83,6 +85,7 @@ def test_a_processor_that_fails_at_one_account_is_asked_for_the_next(processor: 
     assert kept(tmp_path, whole) == ["ch_1"]
 
 
+@pytest.mark.long
 def test_what_cannot_be_synced_is_said(processor: dict[str, str], tmp_path: Path) -> None:
     printed("org", "create", "Fjord", cwd=tmp_path)
     assert printed("payments", "sync", cwd=tmp_path, **processor) == "No organisation has an account at the payment processor.\n"

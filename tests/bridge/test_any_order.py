@@ -139,6 +139,7 @@ def courses(draw: st.DrawFn) -> list[Report | None]:
     return draw(st.permutations([*[None] * draw(st.integers(1, 2)), *reports, *again]))
 
 
+@pytest.mark.long
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(steps=[Report("total", 900, late=True), Report("total", 600), None], older=True)
 @example(steps=[Report("seen", 1), Report("seen", 2, late=True), None], older=True)

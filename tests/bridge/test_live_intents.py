@@ -77,6 +77,7 @@ async def report_all(operator: Operator, line: Line, at: str = "2027-01-15T12:00
     await operator.observe("package.usage", line.iccid, used_bytes=GIB // 2)
 
 
+@pytest.mark.long
 async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Operator) -> None:
     """The simulated network does it all: its notifications come through our own door, and our worker delivers what they mean."""
     world = operator.world
@@ -127,6 +128,7 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
     assert sorted(marks) == [50, 80, 100]
 
 
+@pytest.mark.long
 async def test_what_comes_before_the_answer_of_the_draw_is_told_with_it(either: Operator) -> None:
     operator, gate = either, RoadGate(back=True)
     operator.road.gates[DRAW] = gate
@@ -146,6 +148,7 @@ async def test_what_comes_before_the_answer_of_the_draw_is_told_with_it(either: 
     assert await kept_early(operator) == 0
 
 
+@pytest.mark.long
 async def test_what_comes_while_the_answer_comes_is_told_once(either: Operator) -> None:
     """Every report may be before, during and after the commit that gives the intent its eSIM."""
     operator = either
@@ -170,6 +173,7 @@ async def test_what_comes_while_the_answer_comes_is_told_once(either: Operator) 
         assert sorted(map(str, await operator.told(ids[0]))) == ["100", "50", "80", "FR", ISSUED]
 
 
+@pytest.mark.long
 async def test_what_comes_while_the_outcome_is_unknown_is_told_when_it_is_found_out(either: Operator) -> None:
     operator = either
     free = await free_lines(operator)
@@ -186,6 +190,7 @@ async def test_what_comes_while_the_outcome_is_unknown_is_told_when_it_is_found_
     assert await operator.told(intent["id"]) == [ISSUED, "FR", 50, 80]
 
 
+@pytest.mark.long
 async def test_a_draw_that_came_to_nothing_leaves_reports_to_nobody(operator: Operator) -> None:
     iccid = min(await free_lines(operator))
     operator.world.sandbox.faults.add(NetworkFault(DRAW, drop_before=True))

@@ -40,6 +40,7 @@ async def must_refuse(world: World, answer: httpx.Response) -> None:
     assert (await remembered(world), await countries(world)) == (0, [])
 
 
+@pytest.mark.long
 async def test_three_ways_lead_in(world: World, upstream: httpx.AsyncClient) -> None:
     ways: list[tuple[str, dict[str, str]]] = [
         ("", {"Authorization": f"Bearer {INTERNAL}"}),

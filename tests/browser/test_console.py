@@ -29,7 +29,7 @@ from tests.harness.processes import Running, running
 FEWEST_PAGES = 6
 """That each combination is seen on."""
 
-pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480)]
+pytestmark = [*NEEDS_CHROMIUM, pytest.mark.timeout(480), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from tests.harness.processes import Running
 pytestmark = [
     *NEEDS_CHROMIUM,
     pytest.mark.skipif(not NODE.exists(), reason="the Node tools are not installed: npm ci in tools/node"),
+    pytest.mark.long,
 ]
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 FETCH = """async ([url, options]) => {

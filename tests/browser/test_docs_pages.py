@@ -18,6 +18,7 @@ def phone(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
+@pytest.mark.long
 def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page) -> None:
     asked: list[str] = []
     complaints: list[str] = []
@@ -33,6 +34,7 @@ def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page) 
     assert [text for text in complaints if "favicon" not in text] == []
 
 
+@pytest.mark.long
 def test_every_operation_is_reached_by_links_and_the_keyboard(server: Running, phone: Page) -> None:
     phone.goto(server.base_url)
     assert phone.url == server.base_url + "/docs"

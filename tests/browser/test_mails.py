@@ -86,6 +86,7 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"mail-{name}.png", full_page=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["alert", "digest"])
 def test_a_mail_is_readable_in_either_program_and_loads_nothing(letters: dict[str, Letter], browser: Browser, kind: str) -> None:
     """Scripts run in no mail, so what one asks for is asked for before it is loaded."""

@@ -81,6 +81,7 @@ async def sent_invoice(processor: Processor, account: str, number: str) -> Proce
     return await processor.send_invoice(account, made.id, key=f"send-{number}")
 
 
+@pytest.mark.long
 def test_an_owner_sets_up_payments_and_a_recipient_and_a_buyer_pay(
     server: Running, browser: Browser, data: Path, portal: BlockingPortal
 ) -> None:

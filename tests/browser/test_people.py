@@ -53,6 +53,7 @@ class BrowserPerson:
         self.page.get_by_role("button", name=label, exact=True).click()
 
 
+@pytest.mark.long
 def test_a_new_person_gets_from_signing_up_to_an_esim(server: Running, browser: Browser, data: Path) -> None:
     context = browser.new_context(java_script_enabled=False, viewport=SIZES["phone"], base_url=server.base_url)
     person = BrowserPerson(context.new_page(), "new", data.with_name(f"{data.name}.log"))
@@ -142,6 +143,7 @@ def program() -> Iterator[CameBack]:
         yield server
 
 
+@pytest.mark.long
 def test_a_program_asks_and_gets_its_code_through_the_policy(server: Running, browser: Browser, data: Path, program: CameBack) -> None:
     """Browsers check a redirect after a form against the page's form-action, so this is what shows that it is right."""
     mails, callback = data.with_name(f"{data.name}.log"), f"http://127.0.0.1:{program.server_port}/callback"
@@ -183,6 +185,7 @@ def test_a_program_asks_and_gets_its_code_through_the_policy(server: Running, br
     context.close()
 
 
+@pytest.mark.long
 def test_signing_in_needs_no_mouse(server: Running, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False, viewport=SIZES["desk"], base_url=server.base_url)
     page = context.new_page()

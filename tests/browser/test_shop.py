@@ -129,6 +129,7 @@ WORDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", ["phone", "phone-dark"])
 def test_a_buyer_gets_an_esim_adds_data_and_closes_the_order(server: Running, browser: Browser, device: str) -> None:
     with buying(browser, server, device) as buyer:
@@ -214,6 +215,7 @@ def scan(page: Page) -> str:
     return read_qr(seen.getvalue())
 
 
+@pytest.mark.long
 def test_a_plan_is_bought_without_a_mouse(server: Running, browser: Browser) -> None:
     with buying(browser, server, "desk-dark") as buyer:
         page = buyer.page
@@ -229,6 +231,7 @@ def test_a_plan_is_bought_without_a_mouse(server: Running, browser: Browser) -> 
         page.wait_for_url("**/sandbox/payments/checkout/*")
 
 
+@pytest.mark.long
 def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Running, browser: Browser) -> None:
     with buying(browser, server, "desk-dark") as buyer:
         page = buyer.page
@@ -245,6 +248,7 @@ def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Runn
         assert page.locator("img[alt^=QR]").count() == 0
 
 
+@pytest.mark.long
 def test_what_is_not_there_is_a_page_for_everybody(server: Running, browser: Browser) -> None:
     with buying(browser, server, "desk-dark") as buyer:
         for what, path in (

@@ -69,6 +69,7 @@ def kept(place: Path) -> list[Path]:
     return [path for folder in (place / "data", place / "config" / "reseller") for path in (folder / "imports").glob("*")]
 
 
+@pytest.mark.long
 def test_a_csv_file_may_be_written_in_many_ways(place: Path, server: Running) -> None:
     lines = [
         '\ufeffCountry,"bytes_down", iccid ,ID,occurred_at,bytes_up,network',
@@ -96,6 +97,7 @@ def test_json_lines_are_taken_packed_or_not(place: Path, server: Running, name: 
     assert counts(run(place, written(place, name, lines), *words, "--json")) == {"lines": 2, "stored": 2, "skipped": 0, "bad": 0}
 
 
+@pytest.mark.long
 def test_a_packed_csv_file_of_several_batches_is_stored_once(place: Path, server: Running) -> None:
     path = written(place, "packed.csv.gz", [HEADER, *rows("p", 2500, sim=3), *rows("p", 10, sim=3)])
     assert counts(run(place, path, "--json")) == {"lines": 2510, "stored": 2500, "skipped": 10, "bad": 0}
@@ -202,6 +204,7 @@ FILES: dict[str, bytes] = {
 }
 
 
+@pytest.mark.long
 def test_what_cannot_be_imported_is_told(place: Path, server: Running) -> None:
     found: dict[str, tuple[int, list[str]]] = {}
     for words, content in FILES.items():
@@ -259,6 +262,7 @@ def test_a_file_that_is_not_there_is_told(place: Path, server: Running) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "none.csv: no such file\n")
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(place: Path, server: Running) -> None:
     path = written(place, "killed.csv", [HEADER, *rows("k", 2000, sim=6), "bad", *rows("l", 1499, sim=6)])
     config = {"XDG_CONFIG_HOME": str(place / "config")}
@@ -280,6 +284,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(p
     assert kept(place) == []
 
 
+@pytest.mark.long
 def test_again_begins_with_the_first_line(place: Path, server: Running) -> None:
     path = written(place, "again.csv", [HEADER, *rows("again", 1500, sim=7)])
     with between(server.base_url, PASS, NO_MORE) as way:
@@ -299,6 +304,7 @@ def test_again_begins_with_the_first_line(place: Path, server: Running) -> None:
     assert used(place, 7)["events"] == 1500
 
 
+@pytest.mark.long
 def test_a_file_that_has_changed_is_another_one(place: Path, server: Running) -> None:
     path = written(place, "grown.csv", [HEADER, *rows("g", 1500, sim=8)])
     with between(server.base_url, PASS, NO_MORE) as way:
@@ -310,6 +316,7 @@ def test_a_file_that_has_changed_is_another_one(place: Path, server: Running) ->
         assert counts(run(place, path, *through(way, server), "--json")) == {"lines": 1501, "stored": 501, "skipped": 1000, "bad": 0}
 
 
+@pytest.mark.long
 def test_lost_answers_and_requests_to_wait_change_no_count(place: Path, server: Running) -> None:
     path = written(place, "lost.csv", [HEADER, *rows("o", 1001, sim=9)])
     with between(server.base_url, LOSE, WAIT, PASS) as way:

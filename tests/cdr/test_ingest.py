@@ -80,6 +80,7 @@ async def test_a_repeated_id_is_skipped_whatever_it_says_and_wherever_it_stands(
     assert_exact(kept)
 
 
+@pytest.mark.long
 @pytest.mark.rule("8.7")
 async def test_a_batch_of_1000_sent_five_times_at_once_is_stored_once(http: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     batch = [event(f"cdr-{number * 7919 % 1000}", number % 50, bytes_up=number) for number in range(1000)]
@@ -216,6 +217,7 @@ async def test_a_sims_month_holds_what_is_exact_and_not_a_byte_more(http: httpx.
     assert_exact(kept)
 
 
+@pytest.mark.long
 async def test_an_organisations_month_holds_64_bits_and_not_a_byte_more(http: httpx.AsyncClient) -> None:
     for batch in range(4):
         full = (event(f"{batch}-{n}", batch * 250 + n // 4, bytes_up=10**15, bytes_down=10**15) for n in range(1000))

@@ -55,6 +55,7 @@ async def test_parallel_writers_lose_and_double_nothing(tmp_path_factory: pytest
     await twenty_runs(migrated_sqlite(tmp_path_factory.mktemp("overlaps")))
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_parallel_writers_never_wait_for_each_other_in_a_circle() -> None:
     with required_database(migrated_postgres()) as url:  # of its own: nobody else's deadlocks are counted there
@@ -83,6 +84,7 @@ BATCHES = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 async def test_any_sequence_of_batches_sums_as_a_dictionary_of_its_first_records_does(world: World, batches: list[list[CdrEvent]]) -> None:

@@ -80,6 +80,7 @@ async def kept(world: World, who: Credentials) -> set[str]:
     return {row.event for row in (await world.store.read(everything, organisation=who.organisation)).raw}
 
 
+@pytest.mark.long
 async def test_a_removed_record_counts_as_a_repeat_for_ever_and_leaves_every_sum_as_it_was(
     world: World, caller: Credentials, http: httpx.AsyncClient, other: httpx.AsyncClient
 ) -> None:
@@ -143,6 +144,7 @@ async def pages(bill: Billing, ids: Sequence[str]) -> dict[str, tuple[bytes, str
     return found
 
 
+@pytest.mark.long
 async def test_invoices_of_every_status_and_their_documents_are_the_same_to_the_byte_after_a_sweep(bill: Billing) -> None:
     account = await bill.world.connect_payments(bill.who)
     await bill.config(price_per_gb_cents=250)
@@ -204,6 +206,7 @@ async def test_no_older_program_starts_where_records_may_have_been_removed(world
     assert current_schema(url).works_from == CDR_DIGESTS_REVISION
 
 
+@pytest.mark.long
 async def test_a_pass_goes_on_where_the_run_before_ended_and_each_run_does_so_many_steps(world: World, caller: Credentials) -> None:
     many, old = 2400, int(world.clock.now()) - 100 * DAY
     batch = [CdrEvent(f"cdr-{n:05}", iccid(), old if n % 3 else old + 99 * DAY, 1, 1, None, None) for n in range(many)]
@@ -304,6 +307,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 async def test_in_any_order_of_imports_invoices_voids_and_sweeps_each_record_is_billed_once_and_no_invoice_changes(

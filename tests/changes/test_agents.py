@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -59,6 +60,7 @@ async def agent_of(stage: ChangeStage) -> AsyncGenerator[ToolAgent]:
         yield ToolAgent(client, stage)
 
 
+@pytest.mark.long
 async def test_every_active_line_that_was_not_used_for_a_day_is_suspended_and_no_other(stage: ChangeStage) -> None:
     await stage.fleet.sync()
     long_ago = rfc3339_utc(stage.fleet.clock.now() - DAY)
@@ -75,6 +77,7 @@ async def test_every_active_line_that_was_not_used_for_a_day_is_suspended_and_no
     }
 
 
+@pytest.mark.long
 async def test_named_lines_get_the_steering_list_that_a_person_called_by_its_name(stage: ChangeStage) -> None:
     lines = stage.lines("ACTIVE")
     async with agent_of(stage) as agent:
@@ -92,6 +95,7 @@ async def test_named_lines_get_the_steering_list_that_a_person_called_by_its_nam
     assert {line.steering_list_id for line in lines} == {number}
 
 
+@pytest.mark.long
 async def test_what_was_done_this_morning_is_undone(stage: ChangeStage) -> None:
     lines = stage.lines("ACTIVE")[:4]
     await stage.done(await stage.plan(lines, action="set_status", status="SUSPENDED"))

@@ -1,5 +1,7 @@
 """A change of many lines through the door: planned, applied, sent by the worker, and undone."""
 
+import pytest
+
 from tests.changes.stage import ChangeStage
 
 
@@ -50,6 +52,7 @@ async def test_a_cancelled_set_sends_nothing(both: ChangeStage) -> None:
     assert (answer["state"], answer["counts"]["not_sent"], [line.status for line in lines]) == ("cancelled", 2, ["ACTIVE"] * 2)
 
 
+@pytest.mark.long
 async def test_tags_are_set_by_a_plan_and_taken_back_by_its_undoing(both: ChangeStage) -> None:
     await both.fleet.sync()
     lines = both.lines("ACTIVE")[:2]

@@ -20,6 +20,7 @@ BROKE_ONCE = (2792, 2849, 3421, 3529)
 """A set without its asker that never ended; a row's own package, whose answer came late, that was taken for another call's."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, PLANS, PER_TEST), ids=lambda first: f"seeds-{first}-to-{first + PER_TEST - 1}")
 def test_after_any_plan_the_network_is_what_the_set_says(first: int) -> None:
     verdicts = [run_plan(seed) for seed in range(first, first + PER_TEST)]
@@ -37,6 +38,7 @@ def test_one_seed_has_one_plan() -> None:
     assert run_plan(0).told == run_plan(0).told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(DATABASE_PLANS // PLANS_A_STAGE))
 async def test_random_plans_of_two_workers_on_a_real_database(both: ChangeStage, part: int, database_url: str | None) -> None:
     """Mostly on PostgreSQL: on SQLite the plans above are played."""
@@ -51,12 +53,14 @@ async def test_random_plans_of_two_workers_on_a_real_database(both: ChangeStage,
     assert broken == []
 
 
+@pytest.mark.long
 def test_a_death_at_any_step_loses_no_row_and_sends_none_twice() -> None:
     found = list(some_deaths(DEATHS))
     assert [(f"--seed {each.verdict.seed} --step {each.fatal}", *each.verdict.broken) for each in found if each.verdict.broken] == []
     assert sum(each.verdict.deaths for each in found) == DEATHS
 
 
+@pytest.mark.long
 def test_a_death_while_lines_are_read_leaves_the_same_plan() -> None:
     whole = run_reading(7, None)
     assert (whole.verdict.broken, whole.digest != "") == ([], True)

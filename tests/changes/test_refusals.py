@@ -120,6 +120,7 @@ async def test_a_set_is_applied_once(both: ChangeStage) -> None:
     assert (await both.apply(plan, answers=409))["error"] == "This set is applied: it is applied once"
 
 
+@pytest.mark.long
 async def test_more_lines_than_are_read_at_once_are_planned_in_the_background(both: ChangeStage) -> None:
     lines = both.lines("ACTIVE")
     iccids = [line.iccid for line in lines] + [f"89883030000099{number:05d}" for number in range(200)]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 import orjson
+import pytest
 
 from tests.cli.reseller import printed, refused, run_reseller
 from tests.harness.processes import Running
@@ -16,6 +17,7 @@ def rows(*words: str, cwd: Path) -> list[tuple[str, str, str]]:
     return [(row["operation"], row["outcome"], row["surface"]) for row in found]
 
 
+@pytest.mark.long
 def test_what_the_command_line_changes_is_in_the_organisation_s_log(tmp_path: Path) -> None:
     organisation = printed("org", "create", "Acme", cwd=tmp_path).strip()
     printed("org", "set-tier", organisation, "pro", cwd=tmp_path)
@@ -38,6 +40,7 @@ def test_what_the_command_line_changes_is_in_the_organisation_s_log(tmp_path: Pa
     assert rows("--operation", "org_set_tier", cwd=tmp_path) == [("org_set_tier", "tier_pro", "cli")]
 
 
+@pytest.mark.long
 def test_calls_of_a_server_are_found_by_what_they_were(place: Path, server: Running, tmp_path: Path) -> None:
     secret = printed("keys", "create", "admin", cwd=place).strip()
     there = ("--url", server.base_url, "--key", secret)

@@ -28,6 +28,7 @@ def test_a_read_and_a_write_print_json_into_a_pipe(place: Path, where: dict[str,
     assert json.loads(printed("call", "get_connectivity_intent", "--id", intent["id"], cwd=place, **where)) == intent
 
 
+@pytest.mark.long
 def test_here_and_there_are_the_same_service(place: Path, server: Running) -> None:
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
     fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 55015}
@@ -57,6 +58,7 @@ def test_a_refusal_teaches_on_stderr_and_ends_with_1(place: Path, where: dict[st
     assert lines[2].startswith("  request id req_")
 
 
+@pytest.mark.long
 def test_a_list_of_numbers_is_given_like_a_list_of_words(place: Path, where: dict[str, str]) -> None:
     words = ("call", "create_invoice", "--period-id", "per_" + "0" * 26)
     for given in (("--account-ids", "8101,8102"), ("--account-ids", "8101", "--account-ids=8102"), ("--account-ids", "[8101, 8102]")):
@@ -64,6 +66,7 @@ def test_a_list_of_numbers_is_given_like_a_list_of_words(place: Path, where: dic
     assert refused(*words, "--account-ids", "8101,EUR", cwd=place, **where)[1].startswith("--account-ids: must be an integer; got EUR")
 
 
+@pytest.mark.long
 def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server: Running) -> None:
     del server
     made = run_reseller("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place)
@@ -113,6 +116,7 @@ def test_a_directory_without_a_database_is_named_and_stays_as_it_is(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_database_without_an_organisation_says_how_to_get_one(home: Path) -> None:
     assert refused("call", "list_connectivity_plans", cwd=home) == (
         2,

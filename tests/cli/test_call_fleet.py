@@ -70,6 +70,7 @@ def test_the_whole_input_is_one_object_instead_of_options(place: Path, there: di
     assert len(json.loads(printed(*words, cwd=place, **there))["data"]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("local", [True, False], ids=["here", "there"])
 def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, there: dict[str, str]) -> None:
     where = {} if local else there
@@ -92,6 +93,7 @@ def test_at_a_terminal_more_is_told_as_well(place: Path, there: dict[str, str]) 
     assert code == 0 and re.search(r"^more: --starting-after \d+\r$", shown, re.MULTILINE), shown
 
 
+@pytest.mark.long
 def test_the_help_names_the_values_of_a_field_and_the_name_behind_another_option(tmp_path: Path) -> None:
     def helped(operation: str) -> str:
         return " ".join(printed("call", operation, "--help", cwd=tmp_path, COLUMNS="160").replace("│", " ").split())

@@ -10,6 +10,8 @@ from tests.cli.network import network
 from tests.cli.reseller import printed, refused, run_reseller
 from transports.cli.org import account_list
 
+pytestmark = pytest.mark.long
+
 WAY_OUT = "nothing was changed; --unchecked does it without asking\n"
 OWN = ("--own-token-stdin",)
 NOBODY = {"SERVICE_OCS_URL": "http://127.0.0.1:1/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import pytest
 
 from storage.engine.revision import HEAD
 from tests.cli.reseller import printed, refused
@@ -18,11 +19,13 @@ def ids(place: Path) -> list[str]:
     return [row["id"] for row in json.loads(printed("call", "list_connectivity_intents", cwd=place))["data"]]
 
 
+@pytest.mark.long
 def test_upgrade_makes_the_database_once(tmp_path: Path) -> None:
     assert printed("db", "upgrade", cwd=tmp_path) == f"upgraded to {HEAD}\n"
     assert printed("db", "upgrade", cwd=tmp_path) == f"already at {HEAD}\n"
 
 
+@pytest.mark.long
 def test_a_backup_taken_while_the_service_runs_brings_back_what_there_was(tmp_path: Path) -> None:
     file = tmp_path / "backup.db"
     with running(tmp_path / "data"):
@@ -62,6 +65,7 @@ def test_a_postgresql_database_is_sent_to_its_own_tools(tmp_path: Path) -> None:
     assert "pg_dump" in message
 
 
+@pytest.mark.long
 def test_a_restore_under_a_running_server_is_refused_and_changes_nothing(place: Path, server: Running) -> None:
     printed("db", "backup", "before.db", cwd=place)
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as http:

@@ -57,6 +57,7 @@ def owned_database() -> Generator[tuple[str, str] | None]:
                     admin.execute(f"drop role {role}".encode())
 
 
+@pytest.mark.long
 def test_the_owner_migrates_and_a_server_works_as_the_role_of_the_guide_which_changes_no_schema(tmp_path: Path) -> None:
     with required_database(owned_database()) as made:
         url, name = made

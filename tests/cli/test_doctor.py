@@ -36,6 +36,7 @@ def findings(place: Path, **settings: str) -> dict[str, tuple[str, str | None]]:
     return found
 
 
+@pytest.mark.long
 def test_all_is_well_before_the_first_start_and_after_it(tmp_path: Path) -> None:
     assert findings(tmp_path) == {}
     assert list(tmp_path.iterdir()) == []
@@ -97,6 +98,7 @@ def test_a_database_that_is_damaged_or_of_another_version_is_found(home: Path) -
     assert findings(home)["database"][0] == "data/service.db: the file is not a database"
 
 
+@pytest.mark.long
 def test_a_keyring_that_others_can_read_and_a_clock_that_went_back_are_found(tmp_path: Path) -> None:
     with running(tmp_path / "data"):
         pass

@@ -67,6 +67,7 @@ def intents(lines: list[str]) -> list[str]:
     return [json.loads(line)["data"]["intent"] for line in lines]
 
 
+@pytest.mark.long
 def test_thirty_events_between_two_looks_are_printed_once_each_in_order(place: Path, server: Running, where: dict[str, str]) -> None:
     with client(server.base_url, server.api_key) as http, following("events", "tail", "--every", "0.5", cwd=place, **where) as tail:
         tail.told(FOLLOWING)
@@ -129,6 +130,7 @@ def serving(folder: Path, port: int) -> Generator[tuple[str, str | None]]:
             process.wait(60)
 
 
+@pytest.mark.long
 def test_a_restart_of_the_server_in_the_middle_is_told_and_loses_nothing(tmp_path: Path) -> None:
     port = free_port()
     with ExitStack() as server:
@@ -149,6 +151,7 @@ def test_a_restart_of_the_server_in_the_middle_is_told_and_loses_nothing(tmp_pat
     assert intents(printed) == made
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("within_one_day")
 def test_a_call_too_many_is_told_and_waited_for(tmp_path: Path) -> None:
     """The organisation's other programs use up what it may call, at 5 a second; later they leave some."""
@@ -185,6 +188,7 @@ def used_up(place: Path) -> None:
         database.commit()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("within_one_day")
 def test_the_quota_of_the_day_that_is_used_up_is_told_with_the_time_it_begins_anew(tmp_path: Path) -> None:
     with running(tmp_path / "data", {"SERVICE_BURST_LIMIT": "false"}) as server, client(server.base_url, server.api_key) as http:
@@ -233,6 +237,7 @@ print(*sys.modules)
 LATE = {"mcp", "httpx", "httpx2", "aiohttp", "jwt", "cryptography", "alembic", "psycopg", "rich", "jinja2", "segno", "starlette", "uvicorn"}
 
 
+@pytest.mark.long
 def test_the_commands_cost_the_others_no_slow_import(tmp_path: Path) -> None:
     done = subprocess.run(
         [COMMAND[0], "-P", "-c", PROBE], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=30, check=True
@@ -240,6 +245,7 @@ def test_the_commands_cost_the_others_no_slow_import(tmp_path: Path) -> None:
     assert LATE & set(done.stdout.split()) == set()
 
 
+@pytest.mark.long
 def test_what_the_demos_shop_sells_is_told_in_order_while_it_sells(place: Path, server: Running) -> None:
     with following("events", "tail", "--types", "order.*", cwd=place, **there(server)) as tail:
         tail.told("following order.* of ")
@@ -262,6 +268,7 @@ def wait_for_places(http: httpx.Client, made: list[str]) -> None:
     raise AssertionError("an event gets no place")
 
 
+@pytest.mark.long
 def test_types_of_the_log_are_followed_in_its_order(place: Path, server: Running, where: dict[str, str]) -> None:
     with client(server.base_url, server.api_key) as http:
         made = issue(http, f"log-{len(where)}-1", f"log-{len(where)}-2")

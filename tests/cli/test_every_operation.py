@@ -17,6 +17,7 @@ from registry.catalogue import AnyOperation
 from registry.operation import Example, shown_field_name
 from tests.cli.reseller import run_reseller
 from tests.contract.stage import is_document
+from tests.draw import drawn
 from tests.harness.thread_servers import serving_in_thread
 from transports.cli.call import TAKEN_OPTIONS, is_secret_field, option_flag
 
@@ -106,7 +107,7 @@ def said(operation: AnyOperation, asked: Asked) -> Any:
     return json.loads(binding.gather(dict(zip(binding.path_names, values, strict=True)), query, asked.body) or b"{}")
 
 
-@pytest.mark.parametrize("operation", ALL)
+@pytest.mark.parametrize("operation", drawn(ALL, __file__))
 def test_a_command_asks_and_answers_as_the_example_says(operation: AnyOperation, listener: Listener, tmp_path: Path) -> None:
     once, example = operation.once, operation.examples[0]
     words = ["call", operation.id, "--url", listener.url, "--key", KEY, *options(operation, example)]

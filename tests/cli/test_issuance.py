@@ -23,6 +23,8 @@ from tests.cli.terminal import at_terminal
 from tests.databases import migrated_postgres, required_database, sqlite_url
 from tests.harness.processes import running
 
+pytestmark = pytest.mark.long
+
 AFFECT, FREE_SIM = "affectPackageToSubscriber", "changeSimStatus"
 TOKEN = "sandbox-7001-token"
 

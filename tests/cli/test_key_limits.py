@@ -12,6 +12,7 @@ COUNTS = ("--times", "create_connectivity_intent=12", "--times", "confirm_connec
 LIMITS = ("--toolset", "connectivity", "--calls-per-day", "500", "--spend-per-day", "40 EUR", *COUNTS, "--approval", "irreversible")
 
 
+@pytest.mark.long
 def test_a_key_is_made_with_limits_and_its_worst_case_is_told_beside_the_secret(place: Path, server: Running) -> None:
     del server
     made = run_reseller("keys", "create", "agent", *LIMITS, cwd=place)

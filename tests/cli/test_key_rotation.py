@@ -54,6 +54,7 @@ def seal_again(data: Path, text: str) -> None:
             database.execute("update intent set esim = ? where id = ?", (again, id))
 
 
+@pytest.mark.long
 def test_a_stored_value_of_an_unknown_key_answers_503_until_the_file_has_the_key(tmp_path: Path) -> None:
     data, secrets = tmp_path / "data", tmp_path / "secrets"
     with running(data, {**QUIET, **in_file(secrets, OLD)}) as server:
@@ -79,6 +80,7 @@ def get(server: Running, intent: str) -> httpx.Response:
     return httpx.get(f"{server.base_url}{INTENTS}/{intent}", headers={"Authorization": f"Bearer {server.api_key}"}, timeout=60)
 
 
+@pytest.mark.long
 def test_a_key_is_replaced_under_two_servers_in_two_phases_and_in_no_other_way(tmp_path: Path) -> None:
     data, cwd = tmp_path / "data", tmp_path
     with ExitStack() as servers:
@@ -140,6 +142,7 @@ def test_doctor_reads_which_keys_the_running_processes_know(tmp_path: Path, keyr
     assert said_of_it.format(replica) in checked.stdout
 
 
+@pytest.mark.long
 def test_doctor_counts_what_is_sealed_with_a_key_that_is_not_there(tmp_path: Path) -> None:
     given: Mapping[str, str] = {"SERVICE_SECRET_KEYS": OLD}
     printed("org", "create", "Acme", "--email", "a@acme.example", cwd=tmp_path, **given)

@@ -13,6 +13,8 @@ from tests.cli.reseller import printed, refused, run_reseller
 from tests.databases import postgres_url, required_database
 from tests.harness.processes import running
 
+pytestmark = pytest.mark.long
+
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 NEW = "new:HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 ENDPOINT = ("call", "create_connectivity_webhook_endpoint", "--input-url", "https://hooks.example/")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 import orjson
+import pytest
 
 from tests.cli.reseller import printed, refused
 from tests.harness.processes import Running
@@ -11,6 +12,7 @@ from tests.harness.processes import Running
 PLANS = "/v1/connectivity/plans"
 
 
+@pytest.mark.long
 def test_a_key_works_at_once_and_is_refused_at_the_next_call_after_it_was_revoked(place: Path, server: Running) -> None:
     secret = printed("keys", "create", "laptop", "--days", "30", cwd=place).strip()
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
@@ -77,6 +79,7 @@ def test_keys_of_a_server_elsewhere_are_looked_after_with_a_key(place: Path, ser
     assert code == 1 and "restrictions.toolsets: got nonesuch" in message
 
 
+@pytest.mark.long
 def test_a_name_draws_nothing_on_the_terminal_and_makes_no_further_row(place: Path, server: Running) -> None:
     secret = printed("keys", "create", "x", cwd=place).strip()
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:

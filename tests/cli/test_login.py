@@ -91,6 +91,7 @@ def log_in(person: Person, home: dict[str, str], *words: str, admin: bool = True
     return "\n".join(printed)
 
 
+@pytest.mark.long
 def test_a_person_signs_up_logs_in_and_has_an_esim_without_being_given_a_key(place: Path, server: Running, home: dict[str, str]) -> None:
     eva = Person(server, console_of(place / "data"), "eva@fjord.example")
     before = eva.mailed()
@@ -117,6 +118,7 @@ def test_a_person_signs_up_logs_in_and_has_an_esim_without_being_given_a_key(pla
     assert refused("logout", cwd=place, **home) == (1, f"--url: there is no login at {server.base_url}\n")
 
 
+@pytest.mark.long
 def test_what_the_person_did_not_tick_the_login_may_not_do(place: Path, ada: Person, home: dict[str, str]) -> None:
     assert log_in(ada, home, admin=False).endswith("(read write)")
     code, message = refused("call", "list_audit_log", cwd=place, **home)
@@ -126,6 +128,7 @@ def test_what_the_person_did_not_tick_the_login_may_not_do(place: Path, ada: Per
     assert code == 1 and "[credential_restricted]" in message
 
 
+@pytest.mark.long
 def test_a_login_is_readable_by_its_user_alone_and_replaces_one_before_whose_keys_go_on(
     place: Path, ada: Person, home: dict[str, str]
 ) -> None:
@@ -148,6 +151,7 @@ def plans(server: Running, credential: str) -> int:
     return httpx.get(f"{server.base_url}/v1/connectivity/plans", headers={"Authorization": f"Bearer {credential}"}).status_code
 
 
+@pytest.mark.long
 def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same_moment(
     place: Path, ada: Person, home: dict[str, str]
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
     assert httpx.post(after["token_endpoint"], data=refresh).status_code == 200, "nobody used it before"
 
 
+@pytest.mark.long
 def test_a_login_that_was_ended_at_the_server_is_refused_and_forgotten(place: Path, ada: Person, home: dict[str, str]) -> None:
     log_in(ada, home)
     [login] = kept(home).values()
@@ -198,6 +203,7 @@ def test_a_login_is_of_one_server_no_other_gets_its_token_and_a_key_counts_inste
     assert seen == [None]
 
 
+@pytest.mark.long
 def test_no_answer_but_the_one_to_this_login_is_taken(ada: Person, home: dict[str, str]) -> None:
     with following(*LOGIN, cwd=Path.cwd(), **home) as login:
         address = address_of(login)
@@ -215,6 +221,7 @@ def test_no_answer_but_the_one_to_this_login_is_taken(ada: Person, home: dict[st
             assert login.ended() == (0, [f"logged in at {ada.server.base_url} (read write admin)"])
 
 
+@pytest.mark.long
 def test_the_answer_of_another_issuer_is_not_believed(ada: Person, home: dict[str, str]) -> None:
     with following(*LOGIN, cwd=Path.cwd(), **home) as login:
         where = ada.allow(address_of(login)).replace("iss=", "iss=https%3A%2F%2Fevil.example&was=")
@@ -224,6 +231,7 @@ def test_the_answer_of_another_issuer_is_not_believed(ada: Person, home: dict[st
     assert not logins(home).exists()
 
 
+@pytest.mark.long
 def test_a_person_who_says_no_is_told_of_in_one_line(ada: Person, home: dict[str, str]) -> None:
     with following(*LOGIN, cwd=Path.cwd(), **home) as login:
         httpx.get(ada.deny(address_of(login))).raise_for_status()
@@ -232,6 +240,7 @@ def test_a_person_who_says_no_is_told_of_in_one_line(ada: Person, home: dict[str
     assert not logins(home).exists()
 
 
+@pytest.mark.long
 def test_a_scope_that_there_is_not_is_refused_by_the_server(ada: Person, home: dict[str, str]) -> None:
     with following(*LOGIN, "--scope", "everything", cwd=Path.cwd(), **home) as login:
         httpx.get(address_of(login), follow_redirects=True).raise_for_status()
@@ -246,6 +255,7 @@ def test_ctrl_c_ends_the_waiting_at_once(home: dict[str, str], ada: Person) -> N
     assert (code, printed) == (130, [])
 
 
+@pytest.mark.long
 def test_nobody_who_comes_ends_it_when_the_time_is_over(home: dict[str, str], ada: Person) -> None:
     code, message = refused(*LOGIN, "--wait", "1", cwd=Path.cwd(), **home)
     assert code == 1 and message.endswith("nobody logged in within 1 seconds\n")
@@ -282,6 +292,7 @@ def test_an_address_that_is_not_the_services_is_told_with_the_right_one(
     assert (done[0], done[1].endswith(told.format(**names))) == (code, True), done
 
 
+@pytest.mark.long
 def test_at_an_identity_provider_that_takes_no_strange_programs_a_key_is_asked_for(tmp_path: Path) -> None:
     seen: list[str | None] = []
     with listening(seen) as provider:

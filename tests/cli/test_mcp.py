@@ -77,6 +77,7 @@ def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_
     )
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_the_block_of_claude_desktop_works_on_postgresql_from_any_directory(tmp_path: Path, postgres: str) -> None:
     made = {"SERVICE_DATABASE_URL": postgres, "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
@@ -110,6 +111,7 @@ def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where
     assert run_reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
 
 
+@pytest.mark.long
 def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tmp_path: Path) -> None:
     """Without a client: its input ends at once."""
     words = [reseller(), "mcp", "stdio", "--data", "here"]
@@ -120,6 +122,7 @@ def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tm
         assert (done.stdout, done.stderr) == ("", told)
 
 
+@pytest.mark.long
 async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None:
     words = ["mcp", "stdio", "--toolsets", "connectivity"]
     server = StdioServerParameters(command=str(reseller()), args=words, cwd=tmp_path, env=environment())
@@ -133,6 +136,7 @@ async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None
     assert json.loads(there) == made
 
 
+@pytest.mark.long
 def test_a_block_for_one_of_several_organisations_has_to_name_it(tmp_path: Path) -> None:
     first = printed("org", "create", "First", "--email", "first@example.com", cwd=tmp_path)
     alone = run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path)

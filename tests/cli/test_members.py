@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import orjson
+import pytest
 
 from tests.cli.reseller import printed, refused
 from tests.harness.processes import Running
 
 
+@pytest.mark.long
 def test_somebody_is_invited_listed_and_not_invited_any_more(place: Path, server: Running) -> None:
     del server
     before = printed("members", "list", cwd=place).splitlines()

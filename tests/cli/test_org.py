@@ -26,6 +26,7 @@ PRODUCT = {
 }
 
 
+@pytest.mark.long
 def test_an_empty_database_gets_its_first_organisation_admin_and_key(tmp_path: Path) -> None:
     organisation = printed("org", "create", "Acme Mobile", "--tier", "pro", "--email", "admin@acme.test", cwd=tmp_path).strip()
     assert printed("org", "list", cwd=tmp_path) == f"{organisation}\tpro\tAcme Mobile\tnot connected\n"
@@ -46,6 +47,7 @@ def test_an_address_that_nobody_can_sign_in_with_is_refused(tmp_path: Path) -> N
     assert code == 2 and "--email: not an address" in said_so
 
 
+@pytest.mark.long
 def test_a_new_tier_counts_with_the_next_call_of_a_running_server(place: Path, server: Running) -> None:
     organisation = printed("org", "create", "Small Reseller", cwd=place).strip()
     secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()
@@ -68,6 +70,7 @@ def test_a_name_or_an_organisation_that_cannot_be_is_refused(home: Path) -> None
     )
 
 
+@pytest.mark.long
 def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
     organisation = printed("org", "create", "Acme", cwd=home).strip()
 
@@ -103,6 +106,7 @@ def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -> None:
     first, second = (printed("org", "create", name, cwd=home).strip() for name in ("First", "Second"))
 
@@ -128,6 +132,7 @@ def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -
     assert refused("org", "assign", first, "--account", "0", cwd=home)[0] == 2
 
 
+@pytest.mark.long
 def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(place: Path, server: Running) -> None:
     organisation = printed("org", "create", "Finder", cwd=place).strip()
     secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()
@@ -171,6 +176,7 @@ def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, 
     assert printed("org", "list", cwd=home).endswith("\tmanaged, account 42\n")
 
 
+@pytest.mark.long
 def test_a_connection_takes_one_way_of_a_known_organisation(home: Path) -> None:
     organisation = printed("org", "create", "Acme", cwd=home).strip()
     either = (2, "give either --account ID or --own-token-stdin, and not both\n")

@@ -61,6 +61,7 @@ def until_ready(http: httpx.Client) -> None:
         threading.Event().wait(0.05)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_while_postgresql_stands_still_a_server_answers_503_and_is_not_ready_and_goes_on_by_itself(database: str, tmp_path: Path) -> None:
     port = free_port()
@@ -103,6 +104,7 @@ def test_while_postgresql_stands_still_a_server_answers_503_and_is_not_ready_and
     assert "Traceback" not in log and '"kind":"fault"' not in log
 
 
+@pytest.mark.long
 def test_a_server_that_is_told_to_end_is_not_ready_first_and_answers_until_it_closes(tmp_path: Path) -> None:
     with served(tmp_path, SERVICE_DRAIN_SECONDS="1") as server, httpx.Client(base_url=server.base_url) as http:
         assert http.get("/health/ready").json() == READY
@@ -118,6 +120,7 @@ def test_a_server_that_is_told_to_end_is_not_ready_first_and_answers_until_it_cl
             http.get("/health/ready")
 
 
+@pytest.mark.long
 def test_probes_take_get_and_head_alone_and_no_host(tmp_path: Path) -> None:
     with served(tmp_path) as server, httpx.Client(base_url=server.base_url) as http:
         head = http.head("/health/ready", headers={"Host": "10.0.0.7:8000"})
@@ -154,6 +157,7 @@ class Starting(threading.Thread):
                     return
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("worker",)], ids=["serve", "worker"])
 def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...], tmp_path: Path) -> None:
     starting = Starting(3)
@@ -176,6 +180,7 @@ def patched_wait(seconds: float) -> Generator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_doctor_says_how_many_processes_have_room_and_what_to_do_when_not_even_one_has(database: str, tmp_path: Path) -> None:
     given = {"SERVICE_DATABASE_URL": database, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_PORT": "0"}

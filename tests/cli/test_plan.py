@@ -29,6 +29,7 @@ def waiting(place: Path, agent: dict[str, str]) -> list[str]:
     return [each["id"] for each in orjson.loads(said)["data"]]
 
 
+@pytest.mark.long
 def test_the_printed_command_repeats_the_call_that_waits(place: Path, agent: dict[str, str]) -> None:
     set_id = planned(place, agent, "set-status", "SUSPENDED")
     code, said = refused("plan", "apply", set_id, cwd=place, **agent)
@@ -44,6 +45,7 @@ def test_the_printed_command_repeats_the_call_that_waits(place: Path, agent: dic
     assert f"reseller plan apply {set_id} --idempotency-key of-mine\n" in repeated and len(waiting(place, agent)) == 2
 
 
+@pytest.mark.long
 def test_a_set_that_asks_for_a_confirmation_names_the_command_that_gives_it(place: Path, server: Running, agent: dict[str, str]) -> None:
     owner = {**agent, "RESELLER_API_KEY": str(server.api_key)}
     set_id = planned(place, owner, "end-of-life")

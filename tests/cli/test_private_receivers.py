@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.reseller import printed, refused, run_reseller
 
 INSIDE = {"SERVICE_WEBHOOK_PRIVATE": "10.20.0.0/16,hooks.corp.internal"}
 CREATE = ("call", "create_connectivity_webhook_endpoint", "--input-url")
 
 
+@pytest.mark.long
 def test_only_a_named_organisation_registers_a_receiver_inside_and_the_refusal_says_what_works(tmp_path: Path) -> None:
     named, other = [printed("org", "create", name, "--email", f"{name}@acme.example", cwd=tmp_path).strip() for name in ("named", "other")]
     assert printed("org", "allow-private", named, cwd=tmp_path) == f"{named} may have webhooks where SERVICE_WEBHOOK_PRIVATE says\n"

@@ -71,6 +71,7 @@ def sealed_token(place: Path, settings: dict[str, str], organisation: str) -> st
     return token
 
 
+@pytest.mark.long
 def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, str], tmp_path: Path) -> None:
     old = {**settings, "SERVICE_SECRET_KEYS": OLD}
     organisation = printed("org", "create", "Acme", "--tier", "pro", "--email", "a@acme.example", cwd=tmp_path, **old).strip()
@@ -124,6 +125,7 @@ def held(place: Path, key: str) -> int:
         return database.execute("select count(*) from claim where body like ? || '.%'", (key,)).fetchone()[0]
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_is_begun_again_where_it_ended(home: Path) -> None:
     organisation = fill(home, 3000, OLD)
     given = environment({"SERVICE_SECRET_KEYS": BOTH})

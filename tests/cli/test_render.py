@@ -19,11 +19,13 @@ ROWS = st.lists(st.dictionaries(st.sampled_from(["id", "object", "name", "[b]"])
 ANSWERS = JSON | st.fixed_dictionaries({"data": JSON | ROWS}, optional={"object": JSON, "has_more": JSON, "esim": JSON})
 
 
+@pytest.mark.long
 @given(ANSWERS)
 def test_every_answer_can_be_drawn(answer: object) -> None:
     assert isinstance(draw_answer(answer), str)
 
 
+@pytest.mark.long
 @given(ANSWERS, st.sampled_from([202, 400, 401, 402, 404, 409, 429, 500, 502]))
 def test_every_refusal_can_be_explained(answer: object, status: int) -> None:
     assert explain_refusal(Reply(status, orjson.dumps(answer)), "reseller call x")

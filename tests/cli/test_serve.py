@@ -33,6 +33,7 @@ def process(folder: Path, *words: str, program: Sequence[str] = (), **settings: 
                 made.kill()
 
 
+@pytest.mark.long
 def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
     with process(tmp_path, "--json", program=COMMAND) as server:
         assert server.stdout is not None
@@ -52,6 +53,7 @@ def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_pa
     assert (tmp_path / "data").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_the_tree_says_where_everything_is(tmp_path: Path) -> None:
     with process(tmp_path, SERVICE_LOG="off") as server:
         assert server.stdout is not None
@@ -79,6 +81,7 @@ def audited(data: Path) -> list[tuple[str, str, str, float]]:
         return database.execute(AUDITED).fetchall()
 
 
+@pytest.mark.long
 def test_a_second_start_keeps_the_organisation_and_the_first_key_works_and_nothing_buffered_is_lost(tmp_path: Path) -> None:
     data = tmp_path / "data"
     first = start(data, bare=True)
@@ -169,6 +172,7 @@ LATE = {
 }
 
 
+@pytest.mark.long
 def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path) -> None:
     """On an up-to-date database; the time to the first answer hangs on it."""
     stop(start(tmp_path / "data"))
@@ -183,6 +187,7 @@ def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path)
     assert sorted(name for name in loaded if name in LATE or name.startswith("sqlalchemy.orm")) == []
 
 
+@pytest.mark.long
 def test_two_first_starts_at_once_make_one_organisation_and_show_one_key(tmp_path: Path) -> None:
     with process(tmp_path, "--json") as one, process(tmp_path, "--json") as other:
         assert one.stdout is not None and other.stdout is not None

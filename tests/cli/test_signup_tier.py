@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.reseller import printed, refused
 from tests.harness.processes import running
 from tests.people import Person, console_of
 
 
+@pytest.mark.long
 def test_organisations_that_sign_up_begin_on_the_tier_of_the_setting(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data, {"SERVICE_SIGNUP_TIER": "pro"}) as server:

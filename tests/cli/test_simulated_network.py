@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.harness.processes import start, stop
 
@@ -33,6 +34,7 @@ def packages_of(http: httpx.Client, iccid: str) -> list[tuple[int, str | None]]:
     return [(package["packageId"], package.get("expiresAt")) for package in http.get(f"/v1/subscribers/{iccid}/packages").json()["data"]]
 
 
+@pytest.mark.long
 def test_a_network_begins_anew_with_every_start_but_for_what_was_issued_and_a_real_one_ends_the_connection(tmp_path: Path) -> None:
     server = start(tmp_path / "data", {})
     key = server.api_key

@@ -18,6 +18,7 @@ TURNED = "invoice\u202egpj.exe\u2066\u2069"
 TOKEN = "sandbox-7002-token"
 
 
+@pytest.mark.long
 @given(st.recursive(st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8))
 def test_what_is_escaped_reads_as_the_same_json_and_holds_nothing_that_commands(value: object) -> None:
     shown = harmless_text(orjson.dumps(value).decode())

@@ -52,6 +52,7 @@ def taken(seen: Queue[Delivered], count: int) -> dict[str, Delivered]:
     return {headers["webhook-id"]: (status, headers, body) for status, headers, body in found}
 
 
+@pytest.mark.long
 def test_forwarded_events_are_the_bytes_of_real_deliveries_and_verify(place: Path, there: dict[str, str], http: httpx.Client) -> None:
     with listening() as real, listening() as mine:
         endpoint, secret = registered(http, real)

@@ -18,6 +18,8 @@ from tests.databases import postgres_url, required_database
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
 
+pytestmark = pytest.mark.long
+
 LOOPBACK = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

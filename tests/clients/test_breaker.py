@@ -10,6 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from clients.circuit_breaker import PROBE_PAUSE_SECONDS, WINDOW_SECONDS, BreakerVerdict, CircuitBreaker
 
+pytestmark = pytest.mark.long
+
 SEND, PROBE, REFUSE = BreakerVerdict.SEND, BreakerVerdict.PROBE, BreakerVerdict.REFUSE
 NAMES = ("a", "b", "c", "d")
 

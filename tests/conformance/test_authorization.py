@@ -39,6 +39,7 @@ def run_suite(server: Running, person: Person, resource: str) -> dict[str, int]:
     return {name: int(failed) for name, _, failed in SUMMARY_LINE.findall(said)}
 
 
+@pytest.mark.long
 def test_the_authorization_server_passes_what_the_suite_has_for_one(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server:
         person = Person(server, console_of(tmp_path / "data"), "ada@fjord.example")

@@ -24,6 +24,7 @@ def node(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(NODE), *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["catalogue", "whole_sdk"])
 def test_the_typescript_client_is_served_in_every_mode_it_has(server: str) -> None:
     with serving_fixtures(server) as url:

@@ -41,14 +41,17 @@ def failures(mode: str, revision: str) -> set[str]:
     return {name for name in required if found.get(name) != 0}
 
 
+@pytest.mark.long
 def test_production_passes_everything_that_2026_07_28_requires() -> None:
     assert failures("production", "2026-07-28") == set()
 
 
+@pytest.mark.long
 def test_a_stateful_transport_passes_everything_that_2025_11_25_requires() -> None:
     assert failures("stateful", "2025-11-25") == set()
 
 
+@pytest.mark.long
 def test_production_fails_of_the_stable_suite_only_what_needs_a_server_that_asks() -> None:
     found = run_suite("production", suite=STABLE)
     assert len(found) == 30

@@ -89,6 +89,7 @@ async def test_a_retry_reaches_an_endpoint_made_after_the_event(office: PostOffi
     assert await office.states(event) == [("delivered", ["ok"])]
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.1.14")
 async def test_a_hundred_retries_make_no_second_event_and_no_second_delivery(office: PostOffice) -> None:
     async with receiver(status_answer("200 OK")) as there:

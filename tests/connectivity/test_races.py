@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ async def test_64_calls_at_once_with_one_key_make_one_intent(http: httpx.AsyncCl
     assert len(await events(http)) == 1
 
 
+@pytest.mark.long
 async def test_of_64_confirmations_at_once_one_issues_the_esim(http: httpx.AsyncClient) -> None:
     id = (await create(http, "w")).json()["id"]
     plans = ["test_eu_1gb", "test_global_1gb"] * 32
@@ -59,6 +61,7 @@ async def test_of_64_confirmations_at_once_one_issues_the_esim(http: httpx.Async
     assert len(await events(http)) == 1
 
 
+@pytest.mark.long
 @settings(max_examples=examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.integers(1, 300), min_size=2, max_size=12))
 async def test_reports_at_the_same_time_tell_each_threshold_once(http: httpx.AsyncClient, parts: Sequence[int]) -> None:

@@ -51,6 +51,7 @@ async def test_what_a_key_asked_for_is_approved_on_the_page_and_done_once(demo: 
     assert urls.count(asked["url"]) == 1
 
 
+@pytest.mark.long
 async def test_what_is_declined_is_said_and_not_done(office: ApprovalOffice, ada: Browser) -> None:
     approval = await waiting(office, await office.key())
     seen = await decide(ada, approval, "Decline")

@@ -5,6 +5,7 @@ import time
 from urllib.parse import urlencode
 
 import httpx
+import pytest
 
 from tests.console.conftest import DemoConsole
 from tests.pages.browser import Browser, Seen
@@ -54,6 +55,7 @@ async def settled(browser: Browser, seen: Seen) -> Seen:
     raise AssertionError(seen.page.text)
 
 
+@pytest.mark.long
 async def test_twelve_unused_lines_of_a_filter_are_suspended_and_two_of_them_are_undone(demo: Browser, demo_server: DemoConsole) -> None:
     first = await demo.get("/console/fleet?status=ACTIVE&sort=last_used")
     wanted = iccids_on(first)[:12]

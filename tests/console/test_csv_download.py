@@ -48,6 +48,7 @@ async def file_of(browser: Browser, path: str, name: str) -> list[dict[str, str]
     return read_table(answer.content)
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.lists(
@@ -101,6 +102,7 @@ async def test_the_results_of_a_change_are_a_file_and_the_page_says_who_planned_
     assert api.post(f"/v1/changes/{plan['id']}/cancel", json={}).status_code == 200
 
 
+@pytest.mark.long
 async def test_the_file_of_orders_holds_no_code_and_nothing_of_a_buyer(demo: Browser, demo_server: DemoConsole) -> None:
     headers = {"Accept": "text/html", "Accept-Language": "en"}
     async with httpx.AsyncClient(base_url=demo_server.server.base_url, headers=headers, timeout=60) as http:
@@ -112,6 +114,7 @@ async def test_the_file_of_orders_holds_no_code_and_nothing_of_a_buyer(demo: Bro
     assert "@travel.example" not in whole and "LPA:" not in whole and "ord_" not in whole and iccid not in whole
 
 
+@pytest.mark.long
 async def test_the_file_of_deliveries_holds_those_of_the_filters(site: Site, hers: Browser, fjord: str) -> None:
     stage = webhook_stage(site, hers, fjord)
     async with receiver(status_answer("204 No Content")) as hook:
@@ -140,6 +143,7 @@ async def formula(site: Site, browser: Browser) -> AsyncGenerator[str]:
     yield organisation
 
 
+@pytest.mark.long
 async def test_the_file_of_the_audit_log_holds_every_page_of_the_list_and_is_itself_one_row_of_it(
     site: Site, browser: Browser, formula: str
 ) -> None:
@@ -155,6 +159,7 @@ async def test_the_file_of_the_audit_log_holds_every_page_of_the_list_and_is_its
     assert (head.status_code, head.content) == (200, b"")
 
 
+@pytest.mark.long
 async def test_a_file_ends_at_the_most_rows_that_one_holds_and_says_so(
     browser: Browser, formula: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.console.conftest import DemoConsole
 from tests.console.test_shops_page import bought
@@ -26,6 +27,7 @@ def written(amount: float) -> str:
     return f"€{round(amount, 2):,.2f}"
 
 
+@pytest.mark.long
 async def test_the_fleet_says_what_is_left_and_which_line_loses_most_and_why(demo: Browser, demo_server: DemoConsole) -> None:
     costs, seen = fleet_costs(demo_server, 30), await demo.get(PAGE)
     while costs != (now := fleet_costs(demo_server, 30)):  # some lines were being read
@@ -77,6 +79,7 @@ def wait_for_fees(server: DemoConsole, count: int) -> None:
     raise AssertionError("a fee is missing")
 
 
+@pytest.mark.long
 async def test_a_sale_stands_with_its_fee_and_its_package_and_what_is_left(demo: Browser, demo_server: DemoConsole) -> None:
     sales = int(sold(await demo.get(PAGE))[2])
     wait_for_fees(demo_server, sales)

@@ -113,6 +113,7 @@ class Listener:
             await self.first()
 
 
+@pytest.mark.long
 async def test_the_stream_tells_what_happens_and_ends_for_somebody_who_has_signed_out(stage: WebhookStage) -> None:
     later = list[str]()
 

@@ -21,6 +21,8 @@ from transports.web.console.app import CONSOLE_ROUTES, CONSOLE_TEXTS
 from transports.web.console.assets import console_asset
 from transports.web.console.request import same_call
 
+pytestmark = pytest.mark.long
+
 PAGES = [path for path, route in CONSOLE_ROUTES.items() if route.show and route.private and "{" not in path and path != "/events/stream"]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "

@@ -2,6 +2,8 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+
 from tests.console.conftest import DemoConsole
 from tests.pages.browser import Browser, Seen
 from tests.pages.document import Form
@@ -47,6 +49,7 @@ async def test_a_saved_view_is_a_name_for_the_address_until_it_is_forgotten(demo
     assert not any(one.name.startswith("console_views") for one in demo.http.cookies.jar)
 
 
+@pytest.mark.long
 async def test_a_browser_keeps_ten_views_of_names_that_are_short_enough(demo: Browser, demo_server: DemoConsole) -> None:
     form = view_form(await demo.get(f"{FLEET}?country=no"), "save_view")
     for wrong in ("", "x" * 41):

@@ -44,6 +44,7 @@ def test_every_word_of_a_report_has_a_translation(name: str) -> None:
                 assert any(each in words for each in known), text
 
 
+@pytest.mark.long
 async def test_the_index_and_the_form_of_a_question_ask_nothing(site: Site, hers: Browser) -> None:
     for path in ("/console/insight", *(f"/console/insight/{name}" for name in BY_NAME)):
         seen = await hers.get(path)
@@ -51,6 +52,7 @@ async def test_the_index_and_the_form_of_a_question_ask_nothing(site: Site, hers
     assert [await trail(site, name) for name in BY_NAME] == [[]] * len(BY_NAME)
 
 
+@pytest.mark.long
 async def test_each_question_is_answered_by_a_sentence_with_figures_and_links_to_lines(demo: Browser) -> None:
     for name in BY_NAME:
         if name == "diagnose_subscriber":
@@ -104,6 +106,7 @@ async def until_made(demo: Browser, path: str) -> Seen:
     raise AssertionError("no report was made")
 
 
+@pytest.mark.long
 async def test_a_report_is_made_shown_with_its_chart_shared_once_and_deleted_after_a_question(
     demo: Browser, demo_server: DemoConsole
 ) -> None:

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 
 import httpx
+import pytest
 
 from registry.caller import Tier
 from tests.console.conftest import DemoConsole
@@ -63,6 +64,7 @@ async def made_invoice(demo: Browser, month: BilledMonth, **typed: str) -> str:
     return seen.path.removesuffix("?done=created")
 
 
+@pytest.mark.long
 async def test_an_account_is_billed_from_the_overview_and_its_invoice_is_right_to_the_cent_until_it_is_paid(
     demo: Browser, demo_server: DemoConsole
 ) -> None:
@@ -113,6 +115,7 @@ async def test_an_account_is_billed_from_the_overview_and_its_invoice_is_right_t
     assert row_of(await demo.get(overview), month.name).startswith("March 2025 Invoiced 3.5 GB – – €5.03")
 
 
+@pytest.mark.long
 async def test_a_draft_is_edited_by_one_of_two_tabs_and_voided_after_a_question(demo: Browser, demo_server: DemoConsole) -> None:
     month = billed_month(demo_server.api, 4, "April")
     page = await made_invoice(demo, month, price_per_gb_cents="10", currency="USD")

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
+import pytest
+
 from tests.console.conftest import DemoConsole
 from tests.console.test_csv_download import file_of
 from tests.network_facts import TEMPLATE
@@ -64,6 +66,7 @@ async def test_intents_are_found_by_their_state_and_days_and_the_pages_keep_what
     assert "No intent matches" in none.page.text and none.status == 200
 
 
+@pytest.mark.long
 async def test_a_product_is_defined_compared_and_issued_from_the_stock_after_a_question(demo: Browser) -> None:
     seen = await demo.get(PRODUCTS)
     assert "You have defined no product yet" in seen.page.text
@@ -139,6 +142,7 @@ async def test_the_file_of_the_ledger_holds_every_row_of_the_filters_whatever_th
     assert issued["state"] == "issued" and re.fullmatch(r"89[0-9]{16,20}", issued["iccid"])
 
 
+@pytest.mark.long
 async def test_what_nobody_knows_comes_first_and_is_settled_once_a_day_has_passed(demo: Browser, demo_server: DemoConsole) -> None:
     old, new = f"old-{uuid4().hex[:8]}", f"new-{uuid4().hex[:8]}"
     assert "Of every eSIM that was asked for it is known what became of it." in (await demo.get(LEDGER)).page.text

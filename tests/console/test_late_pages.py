@@ -127,6 +127,7 @@ async def test_the_frame_is_sent_before_the_charging_system_answers_and_the_answ
     assert {row.outcome for row in await trail(held.site, "console.insight")} == {"ok"}
 
 
+@pytest.mark.long
 async def test_what_is_refused_late_is_told_in_its_place_and_the_document_is_whole(held: HeldNetwork) -> None:
     held.hold()
     reader = PieceReader(held, lambda _piece: held.release())

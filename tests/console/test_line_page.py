@@ -34,6 +34,7 @@ def set_tier(demo: DemoConsole, tier: str) -> None:
     subprocess.run(command, env=environment(), check=True, capture_output=True)
 
 
+@pytest.mark.long
 async def test_a_suspended_line_says_its_cause_and_the_button_allows_it_again_once(demo: Browser, demo_server: DemoConsole) -> None:
     iccid = troubled(demo_server.api, "suspended")[0]
     path = f"/console/lines/{iccid}"
@@ -61,6 +62,7 @@ async def test_a_suspended_line_says_its_cause_and_the_button_allows_it_again_on
     assert "The line is allowed again." not in (await demo.get(f"{path}?done=status_active")).page.text
 
 
+@pytest.mark.long
 async def test_a_line_whose_data_is_off_says_so_and_a_form_that_is_behind_keeps_what_it_does_not_change(
     demo: Browser, demo_server: DemoConsole
 ) -> None:
@@ -105,6 +107,7 @@ async def test_every_part_is_asked_only_when_wanted_and_says_so(demo: Browser, d
     assert code not in whole.answer.text
 
 
+@pytest.mark.long
 async def test_a_package_is_put_on_a_line_after_its_cost_was_shown_and_once(demo: Browser, demo_server: DemoConsole) -> None:
     iccid = troubled(demo_server.api, "expired")[0]
     path = f"/console/lines/{iccid}"
@@ -119,6 +122,7 @@ async def test_a_package_is_put_on_a_line_after_its_cost_was_shown_and_once(demo
     assert len(demo_server.api.get(f"/v1/subscribers/{iccid}/packages").json()["data"]) == held + 1
 
 
+@pytest.mark.long
 async def test_notes_and_tags_are_added_and_what_was_typed_wrong_stands_there_again(demo: Browser, demo_server: DemoConsole) -> None:
     iccid = troubled(demo_server.api, "exhausted")[1]
     path = f"/console/lines/{iccid}"
@@ -157,6 +161,7 @@ async def test_the_page_is_german_where_the_reader_is(demo: Browser, demo_server
     assert "Keine Daten: Das letzte Paket ist abgelaufen" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_member_of_a_free_organisation_sees_the_buttons_off_with_the_reason(demo: Browser, demo_server: DemoConsole) -> None:
     iccid = troubled(demo_server.api, "expired")[2]
     set_tier(demo_server, "free")

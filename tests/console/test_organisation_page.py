@@ -3,6 +3,7 @@
 import re
 
 import httpx
+import pytest
 
 from registry.caller import Role
 from tests.console.conftest import DemoConsole
@@ -26,6 +27,7 @@ def make_key(api: httpx.Client, name: str) -> dict[str, str]:
     return answer.json()
 
 
+@pytest.mark.long
 async def test_a_key_is_shown_with_its_worst_case_revoked_after_a_question_and_its_last_call_seen(
     demo: Browser, demo_server: DemoConsole
 ) -> None:
@@ -51,6 +53,7 @@ async def test_a_key_is_shown_with_its_worst_case_revoked_after_a_question_and_i
     assert f"key={key['id']}" in shown.answer.text
 
 
+@pytest.mark.long
 async def test_the_audit_page_shows_rows_and_pages_and_keeps_its_filter(demo: Browser, demo_server: DemoConsole) -> None:
     for _ in range(55):
         assert demo_server.api.get("/v1/members").status_code == 200
@@ -155,6 +158,7 @@ async def test_a_member_sees_the_buttons_of_admins_off_with_the_reason(site: Sit
     assert await trail(site, "set_alerts", "invite_member") == []
 
 
+@pytest.mark.long
 async def test_a_revoked_key_says_when_and_by_whom_it_ended_and_what_it_did_last(site: Site, hers: Browser) -> None:
     made = await hers.send((await hers.get("/auth/api-keys")).page.form("/auth/api-keys", "create"), name="night job")
     secret = re.search(r"ak_[A-Za-z0-9]{46}", made.page.text)

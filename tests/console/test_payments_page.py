@@ -85,6 +85,7 @@ async def till(site: Site, hers: Browser, fjord: str) -> AsyncGenerator[Till]:
     yield Till(site, hers, account)
 
 
+@pytest.mark.long
 async def test_charges_say_what_came_in_with_fees_and_filters_that_stay_in_the_address(till: Till) -> None:
     await till.charge(1490)
     await till.charge(2000, outcome="declined")
@@ -213,6 +214,7 @@ async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and
     assert (await till.browser.get(f"{DISPUTES}/du_none")).status == 404
 
 
+@pytest.mark.long
 async def test_a_payout_is_asked_first_made_once_and_one_that_is_too_large_says_so(till: Till) -> None:
     await till.charge(10_000, outcome="available")
     large = await till.browser.send((await till.browser.get(PAYOUTS)).page.form(PAYOUTS, "pay"), amount="500", currency="eur")
@@ -227,6 +229,7 @@ async def test_a_payout_is_asked_first_made_once_and_one_that_is_too_large_says_
         assert done.path == f"{PAYOUTS}?done=paid" and "With this payout €20.50 went to your bank" in done.page.text
 
 
+@pytest.mark.long
 async def test_two_tabs_lose_no_schedule(till: Till) -> None:
     form = (await till.browser.get(PAYOUTS)).page.form(PAYOUTS, "schedule")
     kept = await till.browser.send(form, interval="weekly", weekday="friday")
@@ -248,6 +251,7 @@ async def test_the_account_says_how_it_stands_and_leads_on(till: Till) -> None:
     assert "nobody can pay you yet" in short.page.text and "a bank account" in short.page.text
 
 
+@pytest.mark.long
 async def test_a_payment_that_is_held_up_is_let_through_after_a_question_or_given_back(till: Till) -> None:
     charge = await till.charge(4900, outcome="reviewed")
     seen = await till.browser.get(ACCOUNT)

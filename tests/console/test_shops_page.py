@@ -52,6 +52,7 @@ async def changed_price(demo: Browser, plan: str, price: str) -> Seen:
     return await demo.send((await demo.get(plan)).page.form(plan, "sale"), price_cents=price)
 
 
+@pytest.mark.long
 async def test_a_bought_order_is_found_and_its_page_shows_it_ready_with_its_iccid(demo: Browser, buyer: Browser) -> None:
     number, iccid = await bought(buyer)
     listed = await demo.get("/console/shops/orders?storefront=demo&status=ready&email=NORA%40travel.example")
@@ -66,6 +67,7 @@ async def test_a_bought_order_is_found_and_its_page_shows_it_ready_with_its_icci
     assert BUYER not in seen.page.text and "ord_" not in seen.page.html and "LPA:" not in seen.page.html
 
 
+@pytest.mark.long
 async def test_a_new_link_is_mailed_once_however_often_its_form_is_sent(demo: Browser, buyer: Browser) -> None:
     number, _ = await bought(buyer)
     page = f"/console/shops/orders/{number}"
@@ -87,6 +89,7 @@ def stop_order(server: DemoConsole, number: str) -> None:
         connection.commit()
 
 
+@pytest.mark.long
 async def test_an_order_that_waits_for_a_person_is_settled_after_a_question(
     demo: Browser, buyer: Browser, demo_server: DemoConsole
 ) -> None:
@@ -109,6 +112,7 @@ async def test_an_order_that_waits_for_a_person_is_settled_after_a_question(
     assert "Refund on its way" in settled.page.text or "Refunded" in settled.page.text
 
 
+@pytest.mark.long
 async def test_the_list_of_orders_pages_and_keeps_its_filters(demo: Browser, buyer: Browser) -> None:
     number, _ = await bought(buyer)
     seen = await demo.get(f"/console/shops/orders?storefront=demo&status=ready&after={number}")
@@ -124,6 +128,7 @@ async def test_a_shop_says_whether_each_plan_gives_what_it_promises(demo: Browse
     assert 'href="/shop/demo"' in seen.page.html
 
 
+@pytest.mark.long
 async def test_a_price_that_is_changed_on_the_page_is_the_price_in_the_shop_and_the_form_sent_twice_changes_once(
     demo: Browser, buyer: Browser
 ) -> None:
@@ -149,6 +154,7 @@ async def test_what_is_no_price_is_refused_in_its_place_and_kept(demo: Browser, 
     assert (seen.page.wrong("price_cents") or "").startswith("This is no price.")
 
 
+@pytest.mark.long
 async def test_a_shop_is_made_once_sells_a_plan_of_a_template_and_is_published(demo: Browser, buyer: Browser) -> None:
     slug = f"fjord-{uuid4().hex[:10]}"
     form = (await demo.get("/console/shops")).page.form("/console/shops", "create")
@@ -188,6 +194,7 @@ async def test_what_a_plan_promises_is_replaced_and_its_price_stays(demo: Browse
     assert seen.page.form(plan, "sale").fields["price_cents"] == before
 
 
+@pytest.mark.long
 async def test_what_buyers_see_of_a_shop_is_changed_and_what_is_cleared_goes(demo: Browser) -> None:
     shop = await demo_shop(demo)
     form = (await demo.get(shop)).page.form(shop, "change")

@@ -3,6 +3,7 @@
 import re
 
 import httpx
+import pytest
 
 from operations.secret_tokens import new_api_key
 from storage.api_keys import insert_key
@@ -28,6 +29,7 @@ def week_of(seen: Seen) -> tuple[int, int]:
     return int(issued[1]) if issued else 0, int(paid[1]) if paid else 0
 
 
+@pytest.mark.long
 async def test_what_was_issued_and_sold_today_stands_in_the_week_with_its_sum(demo: Browser, demo_server: DemoConsole) -> None:
     issued, paid = week_of(await demo.get("/console"))
     made = demo_server.api.post("/v1/connectivity/intents", json={"plan": "test_global_1gb"}, headers={"Idempotency-Key": "today-1"})
@@ -40,6 +42,7 @@ async def test_what_was_issued_and_sold_today_stands_in_the_week_with_its_sum(de
     assert "list_connectivity_intents" in seen.page.text and "list_storefront_orders" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_busy_week_tells_the_days_that_the_newest_hundred_reach_as_a_whole(site: Site, browser: Browser, fjord: str) -> None:
     service, person = site.service, await site.person(ADA_ADDRESS)
     key = new_api_key(service.ids)
@@ -67,6 +70,7 @@ async def test_a_busy_week_tells_the_days_that_the_newest_hundred_reach_as_a_who
     assert "The newest 100 alone are counted here: they tell the days from" in seen.page.text
 
 
+@pytest.mark.long
 async def test_outcomes_that_wait_for_a_person_say_why_and_from_when_they_can_be_settled(site: Site, hers: Browser, fjord: str) -> None:
     assert "No eSIM waits for a person." in (await hers.get("/console")).page.text
 

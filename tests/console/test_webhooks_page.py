@@ -26,6 +26,7 @@ async def stage(site: Site, hers: Browser, fjord: str) -> AsyncGenerator[Webhook
     await made.sender.aclose()
 
 
+@pytest.mark.long
 async def test_what_failed_stands_on_the_page_and_a_replay_delivers_it_once_the_receiver_is_mended(stage: WebhookStage) -> None:
     async with receiver(BROKEN) as hook:
         endpoint = await stage.endpoint(hook.url(), "esim.issued", "esim.first_attach")
@@ -48,6 +49,7 @@ async def test_what_failed_stands_on_the_page_and_a_replay_delivers_it_once_the_
         assert "Delivered" in (await stage.browser.get(f"/console/webhooks/deliveries/{event}")).page.text
 
 
+@pytest.mark.long
 async def test_the_request_on_the_page_is_the_one_that_arrived_but_for_its_signatures(stage: WebhookStage) -> None:
     async with receiver(GOOD) as hook:
         await stage.endpoint(hook.url(), "order.paid")
@@ -63,6 +65,7 @@ async def test_the_request_on_the_page_is_the_one_that_arrived_but_for_its_signa
             assert arrived.headers[name].rpartition(",v1" if "t=" in arrived.headers[name] else "v1,")[2] not in seen.answer.text
 
 
+@pytest.mark.long
 async def test_an_event_is_sent_again_to_all_or_to_one(stage: WebhookStage) -> None:
     async with receiver(GOOD) as first, receiver(GOOD) as second:
         for hook in (first, second):
@@ -82,6 +85,7 @@ async def test_an_event_is_sent_again_to_all_or_to_one(stage: WebhookStage) -> N
         assert (seen.status, "has no delivery" in seen.page.text) == (404, True)
 
 
+@pytest.mark.long
 async def test_a_secret_is_shown_on_one_answer_and_on_no_page(stage: WebhookStage) -> None:
     first = (await stage.browser.get("/console/webhooks")).page.form("/console/webhooks")
     first.fields["url"] = "https://127.0.0.1/a"
@@ -103,6 +107,7 @@ async def test_a_secret_is_shown_on_one_answer_and_on_no_page(stage: WebhookStag
     assert "whsec_" not in (await stage.browser.send(first)).answer.text
 
 
+@pytest.mark.long
 async def test_a_new_endpoint_with_a_bad_address_is_refused_beside_the_field_and_keeps_what_was_typed(stage: WebhookStage) -> None:
     form = (await stage.browser.get("/console/webhooks")).page.form("/console/webhooks")
     seen = await stage.browser.send(form, url="https://10.0.0.1/hook")
@@ -111,6 +116,7 @@ async def test_a_new_endpoint_with_a_bad_address_is_refused_beside_the_field_and
     assert "Nobody is told of what happens yet." in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_change_sends_what_differs_and_does_not_undo_what_somebody_else_has_changed(stage: WebhookStage) -> None:
     endpoint = await stage.endpoint("https://127.0.0.1/hook", "order.*", "line.moved")
     path = f"/console/webhooks/{endpoint}"
@@ -132,6 +138,7 @@ async def test_a_change_sends_what_differs_and_does_not_undo_what_somebody_else_
     assert "Is told: An eSIM was issued; An eSIM was seen" in seen.page.text
 
 
+@pytest.mark.long
 async def test_every_box_may_be_ticked(stage: WebhookStage) -> None:
     endpoint = await stage.endpoint("https://127.0.0.1/hook")
     path = f"/console/webhooks/{endpoint}"
@@ -140,6 +147,7 @@ async def test_every_box_may_be_ticked(stage: WebhookStage) -> None:
     assert (seen.status, seen.path) == (200, path)
 
 
+@pytest.mark.long
 async def test_a_test_event_is_sent_and_its_page_tells_the_answer(stage: WebhookStage) -> None:
     async with receiver(status_answer("401 Unauthorized")) as hook:
         endpoint = await stage.endpoint(hook.url())
@@ -151,6 +159,7 @@ async def test_a_test_event_is_sent_and_its_page_tells_the_answer(stage: Webhook
         assert "Refused with 401" in seen.page.text and "Test event" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_disabled_endpoint_has_its_buttons_off_with_the_reason_and_enable_turns_them_on(stage: WebhookStage) -> None:
     async with receiver(status_answer("410 Gone")) as hook:
         endpoint = await stage.endpoint(hook.url(), "esim.issued")
@@ -166,6 +175,7 @@ async def test_a_disabled_endpoint_has_its_buttons_off_with_the_reason_and_enabl
         assert (seen.path, [tag for tag in seen.page.tags if tag.name == "button" and "disabled" in tag.attributes]) == (path, [])
 
 
+@pytest.mark.long
 async def test_an_endpoint_is_deleted_after_the_question_and_no_earlier(stage: WebhookStage) -> None:
     endpoint = await stage.endpoint("https://127.0.0.1/hook")
     path = f"/console/webhooks/{endpoint}"
@@ -177,6 +187,7 @@ async def test_an_endpoint_is_deleted_after_the_question_and_no_earlier(stage: W
     assert (await stage.browser.get(path)).status == 404
 
 
+@pytest.mark.long
 async def test_filters_stay_in_the_address_while_paging(stage: WebhookStage) -> None:
     async with receiver(GOOD) as hook:
         endpoint = await stage.endpoint(hook.url(), "esim.*")
@@ -197,6 +208,7 @@ async def test_filters_stay_in_the_address_while_paging(stage: WebhookStage) -> 
         assert (wrong.status, wrong.page.wrong("since")) == (400, "This is no day.")
 
 
+@pytest.mark.long
 async def test_a_member_is_offered_no_types_that_admins_alone_read_and_sees_no_deliveries_of_them(stage: WebhookStage, fjord: str) -> None:
     async with receiver(GOOD) as hook:
         endpoint = await stage.endpoint(hook.url(), "organisation.*", "esim.*")

@@ -1,6 +1,7 @@
 """The fields that answers are declared with, and those that an answer has."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from pydantic import TypeAdapter
@@ -8,6 +9,25 @@ from pydantic import TypeAdapter
 from registry.catalogue import AnyOperation
 from registry.schema import JsonSchema, output_schema
 from tests.contract.stage import is_document
+
+
+def of_every(operations: Iterable[AnyOperation]) -> Callable[[Callable[[AnyOperation], None]], Callable[[], None]]:
+    """One test of a rule that looks at declarations alone: it names every operation that breaks it, and with what."""
+
+    def of_rule(rule: Callable[[AnyOperation], None]) -> Callable[[], None]:
+        def test() -> None:
+            broken: list[str] = []
+            for operation in operations:
+                try:
+                    rule(operation)
+                except Exception as error:
+                    broken.append(f"{operation.id}: {str(error) or type(error).__name__}")
+            assert not broken, "\n".join(broken)
+
+        test.__name__, test.__doc__ = rule.__name__, rule.__doc__
+        return test
+
+    return of_rule
 
 
 class DeclaredField(NamedTuple):
@@ -41,10 +61,13 @@ class FieldValue(NamedTuple):
         return str(self.schema.get("description", ""))
 
 
-def declared_fields(operation: AnyOperation) -> Iterator[DeclaredField]:
+@cache
+def declared_fields(operation: AnyOperation) -> tuple[DeclaredField, ...]:
     """Every field of every object in the answer of `operation`, by the name of its class."""
-    if is_document(operation):
-        return
+    return () if is_document(operation) else tuple(_declared_fields(operation))
+
+
+def _declared_fields(operation: AnyOperation) -> Iterator[DeclaredField]:
     whole: JsonSchema = TypeAdapter[Any](operation.result).json_schema(by_alias=True, mode="serialization")
     definitions: dict[str, JsonSchema] = {**whole.get("$defs", {}), str(whole.get("title", operation.id)): whole}
     for title, schema in definitions.items():

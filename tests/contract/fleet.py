@@ -113,7 +113,7 @@ def stock(network: Network) -> list[Line]:
     return [line for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"]
 
 
-def drawn(network: Network) -> tuple[Line, int]:
+def drawn_esim(network: Network) -> tuple[Line, int]:
     """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too.
 
     It was no Inactive line before, which a roll-back would have to make Inactive again.

@@ -12,7 +12,7 @@ from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issuanc
 from storage.order_queue import OrderEsim, OrderPayment, claim_order, mark_order_ready, pay_order, review_order, send_order
 from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import find_storefront
-from tests.contract.fleet import drawn
+from tests.contract.fleet import drawn_esim
 from tests.contract.shops import plan, shop_by_id
 from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.world import Credentials, World
@@ -37,7 +37,7 @@ async def order(world: World, who: Credentials) -> Input:
     await store.write(pay_order, order=id, paid=OrderPayment("ada@example.com", "pi_1", 1490, None), now=now)
     await store.write(claim_order, organisation=who.organisation, token=token, now_ms=int(now * 1000))
     await store.write(send_order, order=id, token=token, owner="rpl_staged", now=now)
-    line, package = drawn(await world.network())
+    line, package = drawn_esim(await world.network())
     of = {"organisation": who.organisation, "key": id}
     await store.write(begin_issuance, row=new_issuance(who, id, "fulfil_storefront_order"), now=now)
     await store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)

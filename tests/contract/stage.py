@@ -26,7 +26,7 @@ from simulators.network.world import World as Network
 from storage.affiliates import insert_affiliate
 from storage.invitations import put_invitation
 from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
-from tests.contract.fleet import FJORD_TOKEN, Own, drawn, network_way, new_network
+from tests.contract.fleet import FJORD_TOKEN, Own, drawn_esim, network_way, new_network
 from tests.contract.founding import found_organisation
 from tests.contract.payments import prepared, signature
 from tests.contract.shops import documented_product
@@ -206,7 +206,7 @@ class ServiceHouse:
 
     async def _draw(self, stage: ContractStage, key: str) -> None:
         """An eSIM that the organisation drew before; its profile was installed, so that rolling it back is one write."""
-        line, package = drawn(stage.network)
+        line, package = drawn_esim(stage.network)
         of = {"organisation": stage.who.organisation, "key": key}
         row = NewIssuance(
             **of,

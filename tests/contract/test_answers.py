@@ -3,10 +3,8 @@
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from registry.catalogue import AnyOperation
-from tests.contract.declared import DeclaredField, answered_fields, declared_fields
+from tests.contract.declared import DeclaredField, answered_fields, declared_fields, of_every
 from tests.contract.stage import OPERATIONS
 
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -55,7 +53,7 @@ def all_fields() -> Iterator[DeclaredField]:
             yield field
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.examples])
+@of_every(OPERATIONS)
 def test_times_of_ours_end_in_z_in_the_examples(operation: AnyOperation) -> None:
     assert [wrong for example in operation.examples for wrong in wrong_moments(operation, example.answer)] == []
 

@@ -10,6 +10,7 @@ from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
 from tests.contract.outcomes import LENIENT
 from tests.contract.stage import OPERATIONS, SERVED, Answered, ContractStage, Input, ServiceHouse, key_for
 from tests.contract.test_identities import written
+from tests.draw import drawn
 
 STRICT = [o for o in SERVED if o.id not in LENIENT]
 ALL = [pytest.param(o, id=o.id) for o in STRICT]
@@ -36,7 +37,7 @@ async def untouched(house: ServiceHouse, stage: ContractStage) -> tuple[object, 
 @pytest.mark.rule("2.3.1")
 @pytest.mark.rule("2.7.2")
 @pytest.mark.rule("7.2")
-@pytest.mark.parametrize("operation", ALL)
+@pytest.mark.parametrize("operation", drawn(ALL, __file__))
 async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
@@ -54,7 +55,7 @@ async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house
     assert await untouched(house, stage) == before
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if o.method not in ("GET", "DELETE")])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in STRICT if o.method not in ("GET", "DELETE")], __file__))
 async def test_a_body_that_is_no_object_of_json_is_refused(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
@@ -65,7 +66,7 @@ async def test_a_body_that_is_no_object_of_json_is_refused(house: ServiceHouse, 
     assert await untouched(house, stage) == before
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if "{iccid}" in o.path and o.tool])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in STRICT if "{iccid}" in o.path and o.tool], __file__))
 async def test_a_malformed_iccid_is_refused_at_both_doors(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)

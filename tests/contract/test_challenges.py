@@ -12,6 +12,7 @@ from registry.errors import ConfirmTokenRequired
 from registry.redaction import SECRET_PATTERNS
 from tests.contract.fleet import writes
 from tests.contract.stage import OPERATIONS, ServiceHouse
+from tests.draw import drawn
 
 CHALLENGES = [pytest.param(o, id=o.id) for o in OPERATIONS if o.challenge is not None]
 REVERSIBLE = {"modify_subscriber_status", "apply_changes"}
@@ -23,7 +24,7 @@ def test_every_operation_that_always_asks_names_what_is_lost() -> None:
     assert [o.id for o in OPERATIONS if o.confirm and o.challenge is None] == []
 
 
-@pytest.mark.parametrize("operation", CHALLENGES)
+@pytest.mark.parametrize("operation", drawn(CHALLENGES, __file__))
 async def test_a_challenge_names_its_losses_and_neither_writes_nor_costs(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)

@@ -6,6 +6,7 @@ from registry.caller import Tier
 from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from tests.contract.stage import OPERATIONS, SHOP_KEY, ServiceHouse, key_for
+from tests.draw import drawn
 from tests.network_facts import INTERNAL
 
 # Rules 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
@@ -31,7 +32,7 @@ def test_exactly_the_public_list_is_declared_public() -> None:
 
 @pytest.mark.rule("5.1.4")
 @pytest.mark.rule("7.3")
-@pytest.mark.parametrize("operation", CLOSED)
+@pytest.mark.parametrize("operation", drawn(CLOSED, __file__))
 async def test_an_operation_answers_401_without_a_good_credential(house: ServiceHouse, operation: AnyOperation) -> None:
     given = dict(operation.examples[0].input)
     stranger = await house.world.caller(Tier.ENTERPRISE)
@@ -59,7 +60,7 @@ async def test_a_public_operation_answers_everybody(house: ServiceHouse, operati
         assert (await house.http(operation, secret, given)).status == operation.status
 
 
-@pytest.mark.parametrize("operation", TOOLS)
+@pytest.mark.parametrize("operation", drawn(TOOLS, __file__))
 async def test_a_tool_answers_401_before_json_rpc(house: ServiceHouse, operation: AnyOperation) -> None:
     for secret in (None, "", "ak_" + "0" * 46, INTERNAL):
         said = await house.mcp(operation, secret, dict(operation.examples[0].input))

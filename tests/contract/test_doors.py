@@ -12,8 +12,11 @@ from registry.catalogue import AnyOperation
 from tests.contract.fleet import UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
 from tests.contract.test_rows import SPEC_ROWS
+from tests.draw import drawn
 
 TOOLS = [o for o in OPERATIONS if o.tool]
+KEYED_TOOLS = [pytest.param(o, id=o.id) for o in TOOLS if o.once is not None and o.id not in NEVER]
+PAGED = [pytest.param(o, id=o.id) for o in OPERATIONS if "starting_after" in o.params.model_fields]
 MASKS = (
     (re.compile(r"\b([a-z]{2,4})_[0-9a-z]{26}\b"), r"\1_*"),
     (re.compile(r"\b8999\d{15}\b"), "8999*"),
@@ -96,7 +99,7 @@ def alike(results: list[tuple[Answered, int]]) -> None:
 
 
 @pytest.mark.rule("1.4")
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in TOOLS])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in TOOLS], __file__))
 async def test_both_doors_give_the_same_answer_at_the_same_cost(house: ServiceHouse, twin: ServiceHouse, operation: AnyOperation) -> None:
     houses, key = [house, twin], key_for(operation)
     for tier, role in CALLERS.values():
@@ -113,7 +116,7 @@ async def test_both_doors_give_the_same_answer_at_the_same_cost(house: ServiceHo
         assert sorted(stages[0].asked()) == sorted(stages[1].asked())  # what is read at once is read in any order
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in TOOLS if o.once is not None and o.id not in NEVER])
+@pytest.mark.parametrize("operation", drawn(KEYED_TOOLS, __file__))
 async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: ServiceHouse, operation: AnyOperation) -> None:
     for first_door, second_door in ((house.http, house.mcp), (house.mcp, house.http)):
         stage = await house.stage(operation)
@@ -126,7 +129,7 @@ async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: ServiceHou
         assert writes(stage.asked(asked)) == []
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if "starting_after" in o.params.model_fields])
+@pytest.mark.parametrize("operation", drawn(PAGED, __file__))
 async def test_an_empty_cursor_is_no_cursor_at_either_door(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)

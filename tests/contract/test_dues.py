@@ -2,25 +2,24 @@
 
 import inspect
 
-import pytest
-
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.operation import Auth, SpendKind
+from tests.contract.declared import of_every
 
 WRITES = [each for each in CATALOGUE.operations.values() if not each.read_only]
 READS = [each for each in CATALOGUE.operations.values() if each.read_only]
 MONEY_WORDS = ("balance", "payout", "refund")
 
 
-@pytest.mark.parametrize("operation", WRITES, ids=lambda operation: operation.id)
+@of_every(WRITES)
 def test_a_declaration_that_writes_says_what_it_makes_due(operation: AnyOperation) -> None:
     assert operation.spends is not None
     if not isinstance(operation.spends, SpendKind):
         assert inspect.getdoc(operation.spends), "the reference prints its first line"
 
 
-@pytest.mark.parametrize("operation", READS, ids=lambda operation: operation.id)
+@of_every(READS)
 def test_a_declaration_that_reads_makes_nothing_due_and_is_never_irreversible(operation: AnyOperation) -> None:
     assert (operation.spends, operation.irreversible, operation.draws) == (None, False, False)
 

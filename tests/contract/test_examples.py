@@ -10,6 +10,7 @@ from registry.catalogue import AnyOperation
 from registry.operation import Auth, field_spellings, shown_field_name
 from registry.schema import input_schema, output_schema
 from tests.contract.authority import who_may
+from tests.contract.declared import of_every
 from tests.contract.fleet import writes
 from tests.contract.outcomes import LENIENT, code_of
 from tests.contract.stage import (
@@ -25,6 +26,7 @@ from tests.contract.stage import (
     key_for,
 )
 from tests.contract.test_answers import wrong_moments
+from tests.draw import drawn
 from tests.registry.ledgers import AuditRow
 from tests.world import Credentials
 
@@ -32,7 +34,6 @@ EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for n
 WRITES = [pytest.param(o, id=o.id) for o in SERVED if not o.read_only]
 KEYED = [pytest.param(o, id=o.id) for o in SERVED if o.once is not None]
 CONFIRMED = [pytest.param(o, id=o.id) for o in SERVED if o.confirm]
-ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 
 
 class ExampleRun(NamedTuple):
@@ -82,7 +83,7 @@ async def made(house: ServiceHouse, operation: AnyOperation, number: int) -> Exa
 
 
 @pytest.mark.rule("2.0.2")
-@pytest.mark.parametrize(("operation", "number"), EXAMPLES)
+@pytest.mark.parametrize(("operation", "number"), drawn(EXAMPLES, __file__))
 async def test_an_example_runs_and_answers_in_the_documented_shape(
     house: ServiceHouse, runs: Runs, operation: AnyOperation, number: int
 ) -> None:
@@ -97,18 +98,19 @@ async def test_an_example_runs_and_answers_in_the_documented_shape(
     assert wrong_moments(operation, said.body) == []
 
 
-@pytest.mark.parametrize(("operation", "number"), EXAMPLES)
-def test_an_example_is_what_the_schemas_say(operation: AnyOperation, number: int) -> None:
-    example = operation.examples[number]
-    schema = input_schema(operation)
-    jsonschema_rs.validate(schema, {**example.input, **({"idempotency_key": "k"} if "idempotency_key" in schema["properties"] else {})})
-    if not is_document(operation):
-        assert example.answer is not None, "show what comes back"
-        schema, wrap, _ = output_schema(operation.result)
-        jsonschema_rs.validate(schema, example.answer if wrap is None else {wrap: example.answer})
+@of_every(SERVED)
+def test_an_example_is_what_the_schemas_say(operation: AnyOperation) -> None:
+    taken = input_schema(operation)
+    keyed = {"idempotency_key": "k"} if "idempotency_key" in taken["properties"] else {}
+    for example in operation.examples:
+        jsonschema_rs.validate(taken, {**example.input, **keyed})
+        if not is_document(operation):
+            assert example.answer is not None, "show what comes back"
+            schema, wrap, _ = output_schema(operation.result)
+            jsonschema_rs.validate(schema, example.answer if wrap is None else {wrap: example.answer})
 
 
-@pytest.mark.parametrize("operation", WRITES)
+@pytest.mark.parametrize("operation", drawn(WRITES, __file__))
 async def test_a_write_commits_its_audit_row_with_itself(house: ServiceHouse, runs: Runs, operation: AnyOperation) -> None:
     done = await run(house, runs, operation)
     # And it changes who may act for an organisation only where it is declared: else a new operation would be open to restricted
@@ -123,7 +125,7 @@ async def test_a_write_commits_its_audit_row_with_itself(house: ServiceHouse, ru
     assert (row.principal, row.organisation) == strangers.get(operation.auth, (done.who.person, done.who.organisation))
 
 
-@pytest.mark.parametrize("operation", KEYED)
+@pytest.mark.parametrize("operation", drawn(KEYED, __file__))
 async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: ServiceHouse, runs: Runs, operation: AnyOperation) -> None:
     done = await run(house, runs, operation)
     assert done.again is not None
@@ -131,7 +133,7 @@ async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: ServiceHouse,
     assert (writes(done.asked_again), done.charged_again) == ([], 0)
 
 
-@pytest.mark.parametrize("operation", CONFIRMED)
+@pytest.mark.parametrize("operation", drawn(CONFIRMED, __file__))
 @pytest.mark.rule("5.4.3")
 async def test_a_two_step_operation_does_nothing_before_its_second_step(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
@@ -151,7 +153,7 @@ async def test_a_two_step_operation_does_nothing_before_its_second_step(house: S
     assert len(writes(stage.asked())) == sent
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if o.upstream])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in SERVED if o.upstream], __file__))
 async def test_an_operation_makes_at_most_one_write_upstream_and_costs_one_call(
     house: ServiceHouse, runs: Runs, operation: AnyOperation
 ) -> None:
@@ -173,7 +175,7 @@ def other_spellings(operation: AnyOperation, number: int) -> list[tuple[str, str
     return [(name, word) for name in given for word, field in field_spellings(model).items() if fields.get(name) == field and word != name]
 
 
-@pytest.mark.parametrize(("operation", "number"), [each for each in EXAMPLES if other_spellings(*each.values)])  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize(("operation", "number"), drawn([each for each in EXAMPLES if other_spellings(*each.values)], __file__))  # pyright: ignore[reportArgumentType]
 async def test_a_field_is_taken_in_every_spelling(house: ServiceHouse, operation: AnyOperation, number: int) -> None:
     for name, word in other_spellings(operation, number):
         stage = await house.stage(operation)
@@ -194,7 +196,7 @@ def nullable(operation: AnyOperation) -> list[str]:
     return [name for name, part in optional.items() if name not in clears and {"type": "null"} in part.get("anyOf", [])]
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if nullable(o)])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in SERVED if nullable(o)], __file__))
 async def test_null_is_as_good_as_leaving_a_field_out(house: ServiceHouse, operation: AnyOperation) -> None:
     async def said(given: Input, *names: str, null: bool) -> tuple[int, str]:
         stage = await house.stage(operation)
@@ -214,7 +216,7 @@ async def test_null_is_as_good_as_leaving_a_field_out(house: ServiceHouse, opera
 FIRST_OF_EACH = {(o.method, o.auth, o.tool, o.once is None, o.confirm, o.id in LENIENT and o.id): o for o in SERVED}
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in FIRST_OF_EACH.values()])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in FIRST_OF_EACH.values()], __file__))
 async def test_an_unknown_field_is_named_and_nothing_is_done(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     fitted = stage.fitted(operation, operation.examples[0].input)
@@ -238,7 +240,7 @@ async def test_what_is_never_offered_says_so_whatever_is_sent(house: ServiceHous
     assert (stage.asked(), await house.charged(stage.who.organisation)) == ([], 0)
 
 
-@pytest.mark.parametrize("operation", ALL)
+@of_every(OPERATIONS)
 def test_an_operation_is_documented(operation: AnyOperation) -> None:
     assert 0 < len(operation.summary) <= 80 and operation.summary.endswith(".")
     assert operation.examples, "give an example"

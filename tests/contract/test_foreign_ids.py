@@ -12,6 +12,7 @@ from registry.operation import Auth, shown_field_name
 from registry.redaction import redact
 from tests.contract.fleet import ALPINE_TOKEN, FOREIGN_ACCOUNT, FOREIGN_LIST, UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
+from tests.draw import drawn
 from tests.network_facts import SIBLING
 
 STORED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION) and "{id}" in o.path and o.id not in NEVER]
@@ -87,7 +88,7 @@ def without(said: Answered, id: object) -> str:
 
 @pytest.mark.rule("4.4.30")
 @pytest.mark.rule("7.5")
-@pytest.mark.parametrize("operation", STORED)
+@pytest.mark.parametrize("operation", drawn(STORED, __file__))
 async def test_a_foreign_id_answers_as_an_unknown_one_does(house: ServiceHouse, operation: AnyOperation) -> None:
     stage, other = await house.stage(operation), await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
@@ -98,7 +99,7 @@ async def test_a_foreign_id_answers_as_an_unknown_one_does(house: ServiceHouse, 
     assert without(foreign, given["id"]) == without(unknown, nowhere["id"])
 
 
-@pytest.mark.parametrize(("operation", "field"), IDS)
+@pytest.mark.parametrize(("operation", "field"), drawn(IDS, __file__))
 async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown(
     house: ServiceHouse, operation: AnyOperation, field: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.stage import OPERATIONS
+from tests.draw import drawn
 from tests.fuzz.app_under_test import AppUnderTest, whole_service
 from tests.fuzz.engine import ALLOWED, FuzzPlan, FuzzVerdict, fuzz
 
@@ -71,10 +72,11 @@ def kept(verdict: FuzzVerdict, asked: frozenset[str], calls: int) -> None:
 @pytest.mark.parametrize("share", range(SHARES))
 def test_no_generated_call_breaks_a_promise(tmp_path: Path, share: int) -> None:
     """Each operation is asked by itself; sequences of calls run by command."""
-    asked = frozenset(sorted(operation.id for operation in OPERATIONS)[share::SHARES])
+    asked = frozenset(sorted(operation.id for operation in drawn(OPERATIONS, __file__))[share::SHARES])
     kept(fuzz(AppUnderTest(tmp_path), FuzzPlan(EXAMPLES, only=asked, forbidden=False)), asked, EXAMPLES)
 
 
+@pytest.mark.long
 def test_no_call_that_the_document_forbids_breaks_a_promise(tmp_path: Path) -> None:
     """Of the operations that represent all: the values that every kind of field rules out, and methods that are not there."""
     asked = representatives()

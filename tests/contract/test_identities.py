@@ -19,6 +19,7 @@ from tests.contract.fleet import writes
 from tests.contract.identities import IDENTITIES_COMMAND, IDENTITIES_PAGE, ExpectedAnswer, account_fields, expected, identities_page
 from tests.contract.outcomes import code_of
 from tests.contract.stage import OPERATIONS, SERVED, Answered, ServiceHouse, key_for
+from tests.draw import drawn
 from tests.network_facts import ACCOUNT, SIBLING
 from tests.registry.ledgers import AUDIT, CLAIM, used_by
 
@@ -29,6 +30,7 @@ UPGRADE = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
 """The lowest tier that carries a scope (rules 5.2)."""
 UPGRADE_FIELDS = {"error", "code", "request_id", "required_tier", "upgrade_url"}
 ADMIN = next(who for who in IDENTITIES if who.name == "enterprise admin")
+STORED = [pytest.param(o, id=o.id) for o in SERVED if o.once and expected(o, ADMIN).status < 400]
 
 
 class Written(NamedTuple):
@@ -105,7 +107,7 @@ def effects(wanted: ExpectedAnswer, cost: int, changed: bool, asked: list[str]) 
 @pytest.mark.rule("5.2.4")
 @pytest.mark.rule("5.1.1")
 @pytest.mark.rule("5.2.3")
-@pytest.mark.parametrize("operation", ALL)
+@pytest.mark.parametrize("operation", drawn(ALL, __file__))
 async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house: ServiceHouse, operation: AnyOperation) -> None:
     refused = [who for who in IDENTITIES if operation.read_only or expected(operation, who).status >= 400]
     shared = await company(house, operation, refused)
@@ -115,7 +117,7 @@ async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house
     assert faults == []
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if o.once and expected(o, ADMIN).status < 400])
+@pytest.mark.parametrize("operation", drawn(STORED, __file__))
 async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: ServiceHouse, operation: AnyOperation) -> None:
     refused = [who for who in IDENTITIES if expected(operation, who, live=False).status in (401, 402, 403, 404, 409)]
     shared = await company(house, operation, [ADMIN, *refused])
@@ -127,7 +129,7 @@ async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: 
     assert faults == []
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if len(account_fields(o)) > 1])
+@pytest.mark.parametrize("operation", drawn([pytest.param(o, id=o.id) for o in OPERATIONS if len(account_fields(o)) > 1], __file__))
 async def test_a_key_for_one_account_may_name_no_other_in_any_field(house: ServiceHouse, operation: AnyOperation) -> None:
     for field in account_fields(operation):
         stage = await house.stage(operation)

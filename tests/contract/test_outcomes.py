@@ -8,6 +8,7 @@ import pytest
 from tests.contract.committed import hold
 from tests.contract.outcomes import OUTCOMES_COMMAND, OUTCOMES_PAGE, SITUATIONS, committed_rows, outcomes_page, row
 from tests.contract.stage import OPERATIONS, ServiceHouse
+from tests.draw import drawn
 
 SHARES = 4
 """All in one test would take longer on a busy machine than a test may."""
@@ -16,7 +17,7 @@ SHARES = 4
 @pytest.mark.parametrize("share", range(SHARES))
 async def test_the_committed_table_is_what_every_operation_answers_in_every_situation(house: ServiceHouse, share: int) -> None:
     rows, different = committed_rows(), list[str]()
-    for operation in OPERATIONS[share::SHARES]:
+    for operation in drawn(OPERATIONS, __file__)[share::SHARES]:
         cells = await row(house, operation)
         different += [f"{operation.id}: {name}" for name, found in cells.items() if not found.alike]
         rows[operation.id] = {name: found.text for name, found in cells.items()}

@@ -12,6 +12,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.operation import Auth, Scope
+from tests.contract.declared import of_every
 
 SPEC = Path(__file__).resolve().parent.parent / "spec" / "operations.tsv"
 ALIASES = {"": None, "x": "X-Idempotency-Key"}
@@ -39,8 +40,7 @@ def rows() -> list[Row]:
 
 
 SPEC_ROWS = {row.id: row for row in rows()}
-DECLARED = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values()]
-SPECIFIED = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values() if o.id in SPEC_ROWS]
+SPECIFIED = [o for o in CATALOGUE.operations.values() if o.id in SPEC_ROWS]
 
 
 def test_the_specification_has_176_operations() -> None:
@@ -61,7 +61,7 @@ def test_exactly_the_operator_operations_of_the_specification_are_marked_so() ->
     assert marked == CATALOGUE.presets["operator"]
 
 
-@pytest.mark.parametrize("operation", SPECIFIED)
+@of_every(SPECIFIED)
 def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> None:
     row = SPEC_ROWS[operation.id]
     assert (operation.method, operation.path, CATALOGUE.toolset_of[operation.id]) == (row.method, row.path, row.domain)
@@ -74,7 +74,7 @@ def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> No
 @pytest.mark.rule("4.1.3")
 @pytest.mark.rule("4.1.5")
 @pytest.mark.rule("4.1.8")
-@pytest.mark.parametrize("operation", SPECIFIED)
+@of_every(SPECIFIED)
 def test_an_operation_takes_its_key_as_its_row_says(operation: AnyOperation) -> None:
     kind, _, name = SPEC_ROWS[operation.id].idempotency.partition(":")
     required = operation.once is not None and operation.once.required
@@ -85,7 +85,7 @@ def test_an_operation_takes_its_key_as_its_row_says(operation: AnyOperation) -> 
         assert not required and f'"{name}"' in orjson.dumps(operation.params.model_json_schema()).decode()
 
 
-@pytest.mark.parametrize("operation", DECLARED)
+@of_every(CATALOGUE.operations.values())
 def test_a_read_scope_and_the_method_agree(operation: AnyOperation) -> None:
     if operation.read_only:
         assert operation.once is None

@@ -12,6 +12,7 @@ from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from tests.contract.fleet import ALPINE_TOKEN, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
+from tests.draw import drawn
 from tests.network_facts import ACCOUNT, SIBLING
 
 ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
@@ -116,7 +117,7 @@ def check_network(operation: AnyOperation, said: Answered, asked: list[str]) -> 
             assert asked in ([], [LOOKED_UP])
 
 
-@pytest.mark.parametrize("operation", ASKED)
+@pytest.mark.parametrize("operation", drawn(ASKED, __file__))
 async def test_a_stranger_sees_and_changes_nothing(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     before = await seen_by_owner(house, stage)

@@ -12,6 +12,7 @@ from registry.catalogue import AnyOperation
 from registry.errors import EndOfLife
 from registry.operation import Scope
 from simulators.network.seed.build import build_world
+from tests.contract.declared import of_every
 from tests.contract.fleet import DOCUMENTED_ICCID
 from tests.network_facts import ACCOUNT
 from tests.world import NOON
@@ -23,11 +24,7 @@ NAMED = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`|\b(?:with|by|of|see|call|
 # Codes of refusals and a column, which begin as operations do.
 OTHERS = {"undo_of", "onboarding_incomplete", "rollback_unknown", "subscriber_end_of_life", "payments_promotion_id", "send_once"}
 ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/v1/[\w{}/.-]*[\w}])")
-LINE_WRITES = [
-    pytest.param(o, id=o.id)
-    for o in CATALOGUE.operations.values()
-    if o.upstream and "{iccid}" in o.path and o.scope in (Scope.WRITE, Scope.ADMIN)
-]
+LINE_WRITES = [o for o in CATALOGUE.operations.values() if o.upstream and "{iccid}" in o.path and o.scope in (Scope.WRITE, Scope.ADMIN)]
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -64,7 +61,7 @@ def test_no_text_speaks_of_a_route_that_is_not_declared(source_texts: list[tuple
     assert any("{" in route for _, route in named), "a pattern that sees nothing proves nothing"
 
 
-@pytest.mark.parametrize("operation", LINE_WRITES)
+@of_every(LINE_WRITES)
 def test_a_change_of_a_line_says_that_the_line_may_have_ended(operation: AnyOperation) -> None:
     if operation.id in ("add_subscriber_note", "put_subscriber_notes"):  # notes are ours and outlive the line
         return

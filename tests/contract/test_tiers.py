@@ -10,6 +10,7 @@ from registry.catalogue import AnyOperation
 from registry.operation import Auth, Scope
 from tests.contract.connections import REPLACING
 from tests.contract.stage import OPERATIONS, Answered, ServiceHouse, key_for
+from tests.draw import drawn
 
 
 def kind(operation: AnyOperation) -> tuple[object, ...]:
@@ -38,7 +39,7 @@ NEEDED = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
 
 @pytest.mark.rule("5.2.1")
 @pytest.mark.rule("5.2.2")
-@pytest.mark.parametrize("operation", ASKED.values())
+@pytest.mark.parametrize("operation", drawn(ASKED.values(), __file__))
 async def test_a_tier_carries_exactly_its_scopes(house: ServiceHouse, operation: AnyOperation) -> None:
     for who, (tier, role) in MEMBERS.items():
         stage = await house.stage(operation, tier, role)

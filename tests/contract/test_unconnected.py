@@ -8,6 +8,7 @@ from registry.catalogue import AnyOperation
 from registry.errors import OrgNotConnected
 from tests.contract.payments import prepared
 from tests.contract.stage import OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
+from tests.draw import drawn
 from tests.network_facts import ACCOUNT
 
 UPSTREAM = [pytest.param(o, id=o.id) for o in OPERATIONS if o.upstream]
@@ -33,7 +34,7 @@ async def nothing_happened(house: ServiceHouse, stage: ContractStage) -> bool:
 
 @pytest.mark.rule("7.18")
 @pytest.mark.rule("5.3.1")
-@pytest.mark.parametrize("operation", UPSTREAM)
+@pytest.mark.parametrize("operation", drawn(UPSTREAM, __file__))
 async def test_without_any_connection_the_way_on_is_to_connect(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation, connected=False)
     body = await refused(house, stage, operation)
@@ -52,7 +53,7 @@ async def test_without_any_connection_the_way_on_is_to_connect(house: ServiceHou
     assert await nothing_happened(house, stage)
 
 
-@pytest.mark.parametrize("operation", UPSTREAM)
+@pytest.mark.parametrize("operation", drawn(UPSTREAM, __file__))
 async def test_a_member_of_connected_organisations_is_shown_them(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation, connected=False)
     world = house.world

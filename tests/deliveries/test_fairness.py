@@ -72,6 +72,7 @@ async def until_all(quick: HookReceiver, events: set[str]) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.long
 async def test_a_long_backlog_for_receivers_that_hang_delays_no_other_organisation(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
     sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=PATIENT)
@@ -87,6 +88,7 @@ async def test_a_long_backlog_for_receivers_that_hang_delays_no_other_organisati
     await sender.aclose()
 
 
+@pytest.mark.long
 async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
     sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=OutboundLimits(200, None, 5.0, 0.1))
@@ -177,6 +179,7 @@ def plan(connection: Connection, statement: Statement) -> str:
     return "\n".join(str(row[-1]) for row in fetched(connection, word + text.sql, **BINDS, **text.literals))
 
 
+@pytest.mark.long
 def test_a_claim_finds_everybody_behind_a_long_backlog_in_one_go_and_reads_no_table_from_end_to_end(opened: Opened) -> None:
     with opened() as connection:
         postgresql = connection.dialect_name == "postgresql"
@@ -252,6 +255,7 @@ def test_of_those_with_as_many_under_way_the_oldest_comes_first(opened: Opened) 
         ]
 
 
+@pytest.mark.long
 def test_of_more_endpoints_than_a_claim_looks_at_the_next_one_goes_on_where_it_ended(opened: Opened) -> None:
     endpoints = 2 * ENDPOINTS_AT_ONCE + 100
     with opened() as connection:

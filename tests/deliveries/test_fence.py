@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,7 @@ ACTIONS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(20))
 @given(actions=st.lists(ACTIONS, min_size=4, max_size=25))
 def test_a_batch_of_acks_does_what_one_after_the_other_would(opened: Opened, actions: list[tuple[str, Any]]) -> None:

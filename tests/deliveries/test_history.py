@@ -113,6 +113,7 @@ async def test_a_delivery_of_an_old_event_that_was_sent_again_stays_from_then_on
             assert await office.store.read(count) == left
 
 
+@pytest.mark.long
 async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_steps(office: PostOffice) -> None:
     endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
     many = ENDED_AT_ONCE + 600
@@ -123,6 +124,7 @@ async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_s
     assert await office.store.read(in_state, state=FAILED_STATE) == many
 
 
+@pytest.mark.long
 async def test_the_rest_of_a_deleted_endpoint_s_long_queue_goes_when_its_time_comes(office: PostOffice) -> None:
     endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
     await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=ENDED_AT_ONCE + 1)

@@ -41,6 +41,7 @@ async def waiting(metrics: Metrics) -> tuple[float, ...]:
     return (*(found[f"deliveries_{name}"] for name in ("pending", "due", "in_flight", "failed")), found["delivery_lag_seconds"])
 
 
+@pytest.mark.long
 async def test_depth_and_lag_follow_the_deliveries_and_any_replica_knows_them(on_both: PostOffice) -> None:
     office, release = on_both, asyncio.Event()
     idle = Metrics(office.store, office.clock, WorkerTally())

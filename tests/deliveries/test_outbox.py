@@ -82,6 +82,7 @@ async def test_no_more_than_eight_are_under_way_for_one_organisation_whoever_cla
     assert (await take(office, "five")).taken == 3
 
 
+@pytest.mark.long
 async def test_concurrent_claims_never_give_one_delivery_twice(on_both: PostOffice) -> None:
     office = on_both
     for _ in range(16):

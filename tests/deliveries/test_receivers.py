@@ -128,6 +128,7 @@ def test_a_host_has_one_name_and_this_machine_none(url: str, host: str | None) -
     assert rate_limited_host(url) == host
 
 
+@pytest.mark.long
 async def test_a_worker_sends_no_more_than_a_host_s_rate_whoever_s_events_they_are(office: PostOffice) -> None:
     async with receiver(status_answer("200 OK")) as there:
         sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=QUICK, lookup=Everywhere())

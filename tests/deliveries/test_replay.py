@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from storage.deliveries import REPLAY_DELIVERIES, REPLAYED_AT_ONCE, Requeued, requeue_deliveries, requeue_delivery
 from storage.engine.sql import Connection, sqlite_dialect
 from tests.databases import migrated_sqlite
@@ -27,6 +29,7 @@ def left(connection: Connection) -> list[int]:
     return sorted(created for (created,) in fetched(connection, "select created_ms from delivery where state = 2 and endpoint_id = 'we_1'"))
 
 
+@pytest.mark.long
 def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened: Opened) -> None:
     with opened() as connection:
         failed(connection)

@@ -325,6 +325,7 @@ async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monke
     assert await office.states(event) == [("delivered", ["ok", "ok", "status:410", "ok"])]
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 async def test_a_commit_of_another_process_wakes_the_worker(
@@ -437,6 +438,7 @@ class SlowClaims:
         return await self._store.write(fn, **arguments)
 
 
+@pytest.mark.long
 async def test_a_worker_cancelled_while_it_claims_gives_back_what_that_claim_takes(on_both: PostOffice) -> None:
     office = on_both
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.databases import migrated_sqlite
 from tests.harness.processes import Child, environment
 
@@ -18,6 +20,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_what_a_worker_has_made_at_its_start_is_left_alone_by_the_collector_as_in_a_server(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     migrated_sqlite(tmp_path / "data")

@@ -92,6 +92,7 @@ def client(server: Running, key: str | None) -> httpx.Client:
     return httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_first_start_of_a_demo_tells_the_same_story_each_time_and_another_start_adds_nothing_to_it(tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -11,7 +11,10 @@ from tests.harness.processes import Running
 ADDRESS = "http://127.0.0.1:8000"
 NOT_RUN = {  # the blocks of README and CONTRIBUTING that no test runs, each with what must exist for it, and the reason
     "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
-    "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
+    "python3 ./run test\npython3 ./run test --whole\npython3 ./run test tests/docs -k settings\n.ci/run\n": (
+        ["run", ".ci/run"],
+        "starts what this test is part of",
+    ),
     "python3 ./run test --inline-snapshot=fix\n": (
         ["run", "tests/contract/test_declarations.py", "tests/contract/test_outcomes.py", "tests/contract/test_identities.py"],
         "rewrites tests",

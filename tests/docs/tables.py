@@ -20,7 +20,6 @@ from operations.intelligence.schedule_reports import SHEETS
 from registry.signals import DELAY_BOUNDS, CallSignals, Histogram
 from storage.backlog import Backlog, WaitingDeliveries, WaitingMails
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
-from tests.budgets import REST, SECONDS
 from tests.harness.processes import ROOT
 from tests.mcp.tool_sizes import measure_tools
 from tests.spec.ledgers import abuse_promises
@@ -73,11 +72,6 @@ def toolsets_table() -> str:
 def about(tokens: int) -> str:
     """A count as it is told: to hundreds, and where it is large to thousands."""
     return f"{round(tokens, -3 if tokens >= 5000 else -2):,}"
-
-
-def budgets_table() -> str:
-    rows = ["| Folder of tests | Seconds |", "|---|---|", *(f"| {folder} | {seconds:g} |" for folder, seconds in sorted(SECONDS.items()))]
-    return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
 
 
 Rule = TypedDict(
@@ -155,7 +149,6 @@ def promises_table() -> str:
 
 
 TABLES = {
-    "CONTRIBUTING.md": [("budgets", budgets_table)],
     "docs/settings.md": [("settings", settings_table)],
     "docs/guide-agents.md": [("toolsets", toolsets_table)],
     "docs/guide-operators.md": [("metrics", metrics_table), ("alerts", alerts_table)],

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from operations.changes.approvals import RECENT_SIGN_IN_SECONDS
 from operations.changes.requests.approval_requests import APPROVAL_MAILS_PER_HOUR
 from registry.approvals import REASON_LENGTH
@@ -14,6 +16,7 @@ from tests.harness.processes import ROOT, Running
 DOCUMENT = "approvals.md"
 
 
+@pytest.mark.long
 def test_a_key_that_asks_is_made_and_what_it_asks_for_is_listed(place: Path, server: Running) -> None:
     done(place, find("reseller call create_api_key", DOCUMENT), **as_reader(server))
     said = json.loads(done(place, find('AGENT="', DOCUMENT), **as_reader(server)))

@@ -78,6 +78,7 @@ def text() -> str:
     return (ROOT / "docs" / PAGE).read_text()
 
 
+@pytest.mark.long
 def test_the_question_of_the_page_is_answered_as_it_shows(place: Path, pair: Pair) -> None:
     """But for how often was asked, and when."""
     quota = re.compile(r'"used":\d+,"remaining":\d+,"resets_at":"[^"]+"')
@@ -86,6 +87,7 @@ def test_the_question_of_the_page_is_answered_as_it_shows(place: Path, pair: Pai
     assert quota.sub("", done(place, find(ASK, PAGE), **pair.reader)).strip() == quota.sub("", shown.text).strip()
 
 
+@pytest.mark.long
 def test_the_command_line_shows_an_event_a_line_in_a_pipe(place: Path, pair: Pair) -> None:
     [command] = re.findall(r"`(reseller call ai_chat --json-input )'", text())
     said = done(place, f"{command}'{QUESTION}'", **pair.reader)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from operations.changes.plans.changes import ACTION_FIELDS
 from tests.docs.blocks import blocks
@@ -16,6 +17,7 @@ from tests.mcp.house import request, wire_headers
 PAGE = "changes.md"
 
 
+@pytest.mark.long
 def test_lines_are_suspended_by_a_plan_and_active_again_after_its_undoing(place: Path, server: Running) -> None:
     said = done(place, find("reseller plan set-status SUSPENDED", PAGE), **as_reader(server))
     planned = re.search(r"(\d+) to change, 0 skipped", said)
@@ -25,6 +27,7 @@ def test_lines_are_suspended_by_a_plan_and_active_again_after_its_undoing(place:
     assert said.count(f"{planned[1]} planned  {planned[1]} done") == 2
 
 
+@pytest.mark.long
 def test_the_same_is_planned_applied_and_planned_back_with_curl(place: Path, server: Running) -> None:
     said = done(place, find('curl -s "$RESELLER_URL/v1/changes"', PAGE), **as_reader(server))
     applying, applied, back = whole_answers(said)

@@ -37,6 +37,7 @@ def test_the_types_that_are_asked_for_are_listed(place: Path, reader: dict[str, 
     assert listed == [name for name in EVENT_TYPES if name.startswith(("order.", "organisation.balance_"))]
 
 
+@pytest.mark.long
 def test_what_happens_is_followed_and_read_as_a_stream(place: Path, reader: dict[str, str]) -> None:
     made, tailed = map(json.loads, done(place, find(TAIL, PAGE), **reader).splitlines())
     assert made["type"] == "esim.issued" and tailed == made
@@ -45,6 +46,7 @@ def test_what_happens_is_followed_and_read_as_a_stream(place: Path, reader: dict
         assert f'"{made["id"]}"' in told and 'event: end\ndata: {"reason":"done"' in told
 
 
+@pytest.mark.long
 def test_an_endpoint_chooses_and_is_tried(place: Path, reader: dict[str, str]) -> None:
     said = done(place, find(ENDPOINT, WEBHOOKS_PAGE), **reader)
     assert '"order.*"' in said and '"order.paid"' in said and '"The desk that looks after orders"' in said

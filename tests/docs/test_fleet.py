@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from operations.intelligence.verdicts.advice import STEPS
 from operations.intelligence.verdicts.rules import RULES
 from tests.docs.reader import as_reader, done, find
@@ -13,6 +15,7 @@ from tests.harness.processes import ROOT, Running
 PAGE = "fleet.md"
 
 
+@pytest.mark.long
 def test_the_first_look_answers_problems_lines_a_number_and_a_status(place: Path, server: Running) -> None:
     said, decoder, found = done(place, find("reseller call fleet_problems", PAGE), **as_reader(server)), json.JSONDecoder(), list[Any]()
     while "{" in said:

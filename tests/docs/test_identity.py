@@ -38,6 +38,8 @@ from transports.upstream import SPARE_ACCOUNTS
 from transports.web.pages.app import PAGE_ROUTES
 from transports.web.pages.login_cookies import KNOWN_BROWSER_SECONDS as KNOWN_SECONDS
 
+pytestmark = pytest.mark.long
+
 PAGE = "identity.md"
 START, VERIFY, LOGIN, STATE, LOGOUT, KEYS, MEMBERS, STEPS, AFFILIATES, AUDIT = STARTS = (
     "reseller call signup_start",

@@ -75,6 +75,7 @@ def missing(names: Iterable[str], text: str) -> list[str]:
     return [name for name in names if f"`{name}`" not in text]
 
 
+@pytest.mark.long
 def test_the_first_commands_of_the_page_answer_findings(place: Path, server: Running) -> None:
     said, decoder, found = done(place, find(FIRST, PAGE), **as_reader(server)), json.JSONDecoder(), list[dict[str, Any]]()
     while said.strip():
@@ -88,6 +89,7 @@ def test_the_first_commands_of_the_page_answer_findings(place: Path, server: Run
     assert len(found[1]["data"]["lines"]) == 3
 
 
+@pytest.mark.long
 def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it(place: Path, server: Running) -> None:
     text = (find(SCHEDULE, PAGE) + find(READ, PAGE)).replace("8080", str(port_of_a_run()))
     ending = "trap 'kill $(jobs -p)' EXIT\n"  # with a command that fails the receiver ends, and so does what is read here
@@ -110,6 +112,7 @@ def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it
     assert '"deleted": true' in gone and '"There is no report at this link' in gone
 
 
+@pytest.mark.long
 def test_what_a_webhook_is_told_looks_as_the_page_shows_it(server: Running) -> None:
     [shown] = [json.loads(block.text) for block in blocks("json", document=PAGE)]
     headers = {"Authorization": f"Bearer {server.api_key}"}

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import pytest
 
 from operations.invoicing.call_records import ingest_cdr_events
 from tests.docs.blocks import blocks
@@ -16,6 +17,7 @@ ANOTHER = 'reseller keys create key --org "$(reseller org create Nordwind --tier
 IMPORTED = "lines 3, stored 2, skipped 1, bad 0"
 
 
+@pytest.mark.long
 def test_the_page_leads_from_records_to_a_stored_pdf(server: Running, place: Path) -> None:
     whole = "\n".join(block.text for block in blocks("sh", document=PAGE))
     said = done(place, whole + '\necho "invoice $invoice"', **as_reader(server))
@@ -41,6 +43,7 @@ def test_what_the_page_says_of_batches_is_what_is_declared() -> None:
     assert ingest_cdr_events.body_limit == 2 << 20
 
 
+@pytest.mark.long
 def test_an_account_is_let_in_as_the_page_on_payments_says(server: Running, place: Path) -> None:
     [block] = blocks("sh", document="payments.md")
     begin, complete = block.text.strip().splitlines()

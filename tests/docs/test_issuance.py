@@ -22,6 +22,8 @@ from tests.docs.reader import as_reader, done, find
 from tests.harness.processes import ROOT, Running, running
 from transports.worker.chores import RECOVERY_SECONDS
 
+pytestmark = pytest.mark.long
+
 PAGE = "issuance.md"
 ISSUE, LIST, FAULT, FAILED, BACK, ROLLED_BACK = STARTS = (
     'curl -s "$RESELLER_URL/v1/subscribers/issue-from-inventory"',

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.databases import migrated_sqlite
 from tests.docs.blocks import blocks
 from tests.docs.reader import done
@@ -10,6 +12,7 @@ from tests.docs.reader import done
 PAGE = "keys.md"
 
 
+@pytest.mark.long
 def test_every_command_of_the_page_does_what_it_says(place: Path) -> None:
     """On a database of its own: commands without `--org` act for the only organisation, and other pages make more of them."""
     data = place / "keys"

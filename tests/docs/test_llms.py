@@ -3,6 +3,7 @@
 import re
 
 import httpx
+import pytest
 
 from operations.catalogue import CATALOGUE
 from tests.harness.processes import ROOT, Running
@@ -26,6 +27,7 @@ def test_it_has_the_parts_of_the_convention_and_every_operation() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.long
 def test_a_server_shows_its_own_addresses_to_everybody(server: Running) -> None:
     with httpx.Client(base_url=server.base_url, timeout=60) as http:
         answer = http.get("/llms.txt")

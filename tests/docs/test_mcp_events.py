@@ -37,6 +37,7 @@ def test_a_poll_is_one_call_over_http(place: Path, service: Running) -> None:
     assert len(blocks("sh", document=PAGE)) == 1
 
 
+@pytest.mark.long
 def test_the_messages_of_the_page_are_answered_as_it_says(service: Running) -> None:
     assert f"SERVICE_MCP_EVENTS={MCP_EVENTS_DRAFT}" in TEXT
     polled = sent(service, 0)["result"]

@@ -14,6 +14,8 @@ import pytest
 from tests.harness.processes import ROOT
 from tests.replicas.next_release import take_compiled
 
+pytestmark = pytest.mark.long
+
 SKIPPED = shutil.ignore_patterns(".git", ".venv*", "data", "__pycache__", ".*_cache", "node_modules")
 GENERATED = ("docs/openapi.json", "docs/reference/", "llms.txt")
 """What CONTRIBUTING names under "What is generated", without the tables, which take half a minute."""

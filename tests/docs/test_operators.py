@@ -64,6 +64,7 @@ def tools(database: str) -> str:
         return str(POSTGRES_VERSIONS[connection.info.server_version // 10_000])
 
 
+@pytest.mark.long
 def test_a_production_begins_with_an_organisation_that_is_connected(place: Path, server: Running) -> None:
     """One shell: the commands that connect need what the others have set."""
     assert server.organisation
@@ -73,12 +74,14 @@ def test_a_production_begins_with_an_organisation_that_is_connected(place: Path,
     assert set(find(CONNECT, PAGE).splitlines()) <= set(find("reseller org list", "upstream.md").splitlines())
 
 
+@pytest.mark.long
 def test_rekeying_says_which_key_is_needed_and_the_open_outcomes_are_listed(place: Path, server: Running) -> None:
     assert server.organisation
     said = done(place, find(REKEY, PAGE) + find(UNKNOWN, PAGE)).splitlines()
     assert any(line.startswith("every sealed value is sealed with key ") for line in said)
 
 
+@pytest.mark.long
 def test_a_backup_of_sqlite_is_made_beside_the_server_and_put_back_without_it(place: Path, server: Running) -> None:
     assert server.organisation
     assert done(place, find(BACKUP, PAGE)).startswith("backed up to before-the-upgrade.db")
@@ -87,12 +90,14 @@ def test_a_backup_of_sqlite_is_made_beside_the_server_and_put_back_without_it(pl
     assert done(place, names, SERVICE_DATA="restored", SERVICE_SECRET_KEYS=(place / "data" / "keyring").read_text()) == done(place, names)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_the_postgresql_block_makes_the_tables(place: Path) -> None:
     with required_database(postgres_url()) as url:
         assert done(place, find(UPGRADE, PAGE).replace(POSTGRES, f"'{url}'")).startswith("upgraded to ")
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.skipif(bool(os.environ.get("TEST_PG_URL")), reason="the tools of another server are not known")
 def test_a_backup_of_postgresql_brings_back_what_there_was(place: Path, database: str) -> None:
@@ -112,6 +117,7 @@ def test_the_sizes_of_partitions_are_shown(place: Path, database: str) -> None:
     assert all(name in said for name in ("event_first", "event_2027_01", "event_default"))
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_two_servers_and_a_worker_run_beside_each_other_and_show_their_metrics(place: Path, database: str) -> None:
     ports = {name: free_port() for name in ("9101", "9102", "9103")}

@@ -36,6 +36,7 @@ def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: 
     done(place, block.text.replace(ADDRESS, server.base_url), **as_reader(server))
 
 
+@pytest.mark.long
 def test_what_is_generated_is_what_is_committed(place: Path) -> None:
     """But for the tables, which take half a minute to write: they are compared by test_tables.py and tests/spec."""
     *commands, tables = find(GENERATE, "CONTRIBUTING.md").splitlines(keepends=True)

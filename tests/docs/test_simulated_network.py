@@ -20,6 +20,8 @@ from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import ADDRESS, as_reader, done, find, shell
 from tests.harness.processes import ROOT, Running, running
 
+pytestmark = pytest.mark.long
+
 PAGE = "simulated-network.md"
 NETWORK = "http://127.0.0.1:8090"
 STARTS = ("reseller sandbox ocs", "export SERVICE_OCS_URL", "reseller org list", "line=", "curl -s $SANDBOX/control/faults")

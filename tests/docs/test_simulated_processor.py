@@ -54,6 +54,7 @@ def simulated(place: Path, processor: str, service: Running) -> Generator[list[s
         process.communicate(timeout=60)
 
 
+@pytest.mark.long
 def test_a_dispute_is_answered_and_won(place: Path, pair: Pair) -> None:
     said = done(place, find(STARTS[2], PAGE), **as_reader(pair.service), PROCESSOR=pair.processor)
     assert '"disputed": true' in said

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import httpx
+import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.languages import LANGUAGES_FOLDER, spoken_languages
@@ -27,6 +28,7 @@ PAGE = "storefronts.md"
 VISIT = "python examples/shop_visit.py"
 
 
+@pytest.mark.long
 def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(server: Running, place: Path) -> None:
     whole = "\n".join(block.text for block in blocks("sh", document=PAGE)[1:])
     said = done(place, whole, **as_reader(server), SERVICE_STOREFRONT_API_KEY=DOCS_SHOP_KEY)

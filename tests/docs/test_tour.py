@@ -32,6 +32,7 @@ def test_a_live_esim_is_drawn_from_the_simulated_stock_and_drawn_once(place: Pat
     assert first["esim"]["activation_code"].startswith("LPA:1$")
 
 
+@pytest.mark.long
 def test_a_fleet_is_looked_after(place: Path, server: Running) -> None:
     """In one shell, since the second block needs what the first has set; the message goes out once it is confirmed."""
     said = done(place, "".join(find(start, PAGE) for start in FLEET), **as_reader(server))

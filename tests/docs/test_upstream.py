@@ -34,6 +34,7 @@ def organisation(place: Path, server: Running) -> Iterator[str]:
     yield done(place, 'reseller org create "Acme Mobile"').strip()
 
 
+@pytest.mark.long
 def test_an_organisation_is_connected_in_each_way_and_disconnected(place: Path, organisation: str) -> None:
     listed, *said = done(place, find(STARTS[0], PAGE), organisation=organisation).splitlines()[-4:]
     assert listed == f"{organisation}\tfree\tAcme Mobile\tnot connected"
@@ -55,6 +56,7 @@ def test_notifications_with_the_secret_and_with_a_signature_make_the_country_his
     assert {(LINE, "FR", "10"), (LINE, "DE", "02")} <= set(entered)
 
 
+@pytest.mark.long
 def test_the_calls_that_show_why_a_line_has_no_data_have_the_members_that_the_page_names(place: Path, server: Running) -> None:
     said = done(place, find(STARTS[5], PAGE), line=LINE, **as_reader(server))
     section = (ROOT / "docs" / PAGE).read_text().partition("## Why has this line no data?")[2].partition("\n## ")[0]

@@ -63,6 +63,7 @@ ISSUED = "esim.issued"
 CAME = [ISSUED, ISSUED, "esim.first_attach", ISSUED, "usage.threshold_reached", "usage.threshold_reached"]
 
 
+@pytest.mark.long
 def test_what_is_triggered_is_followed(place: Path, reader: dict[str, str]) -> None:
     with under_way(place, find(FOLLOW, EVENTS_PAGE), reader) as tail:
         assert tail.stdout is not None
@@ -73,6 +74,7 @@ def test_what_is_triggered_is_followed(place: Path, reader: dict[str, str]) -> N
     assert json.loads(reached)["data"]["threshold_percent"] == 50
 
 
+@pytest.mark.long
 def test_the_example_receiver_takes_what_is_listened_for(place: Path, reader: dict[str, str]) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -86,6 +88,7 @@ def test_the_example_receiver_takes_what_is_listened_for(place: Path, reader: di
     assert sum(bool(re.fullmatch(r"\S+ evt_\w+ -> 204 \(\d+ ms\)", line)) for line in lines) == 2
 
 
+@pytest.mark.long
 def test_a_delivery_is_looked_up_and_sent_again(place: Path, service: Running, reader: dict[str, str]) -> None:
     bearer = {"Authorization": f"Bearer {service.api_key}"}
     with listening() as hook, httpx.Client(base_url=f"{service.base_url}/v1/connectivity", headers=bearer) as http:

@@ -132,6 +132,7 @@ async def test_an_issuers_name_cannot_turn_or_hide_what_follows(tmp_path: Path) 
     assert "Fjord Mobile AS" in text
 
 
+@pytest.mark.long
 async def test_five_hundred_lines_make_one_document(tmp_path: Path) -> None:
     async with invoiced(tmp_path, 500, recipient="Nordwind Reisen GmbH") as desk:
         await desk.send()

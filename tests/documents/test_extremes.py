@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pypdfium2
+import pytest
 
 from operations.invoicing.invoice_document import INVOICE_SHEET_LIMIT, invoice_sheet, typeset_invoice_pdf
 from storage.invoice_lines import InvoiceLineRow
@@ -64,6 +65,7 @@ async def test_all_of_the_notes_are_printed_however_many_lines_they_have(tmp_pat
     assert "Months, days and hours are UTC." in pages[-1]
 
 
+@pytest.mark.long
 async def test_sims_that_are_too_many_to_list_are_one_row_with_their_sum(tmp_path: Path) -> None:
     async with invoiced(tmp_path, INVOICE_SHEET_LIMIT + 3) as desk:
         page, invoice = Page((await desk.document()).text), await desk.read()

@@ -113,6 +113,7 @@ async def refused(shop: Shop, ask: Ask, key: str) -> httpx.Response:
     raise AssertionError(f"there is room for {MOST} more")
 
 
+@pytest.mark.long
 async def test_on_a_full_disk_nothing_is_sent_nothing_is_half_written_and_all_goes_on_when_there_is_room(shop: Shop) -> None:
     await shop.disk.fill(shop.world.store)
     await refused(shop, ingest, "fill")
@@ -153,6 +154,7 @@ if can_mount():
                 stop(again)
 
 
+@pytest.mark.long
 async def test_while_somebody_else_holds_the_database_writes_are_refused_and_reads_are_answered(tmp_path: Path) -> None:
     async with open_shop(Pages(tmp_path)) as shop:
         rows, draws, refunds = shop.rows(), shop.draws(), shop.refunds()

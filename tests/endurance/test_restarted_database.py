@@ -84,6 +84,7 @@ async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, http
             assert {errand.decided for errand in load.errands} <= {"ok", "fail"}
 
 
+@pytest.mark.long
 async def test_calls_are_refused_while_the_database_is_down_or_a_standby_and_none_draws_twice(tmp_path: Path) -> None:
     async with loaded(tmp_path) as (postgres, load, http):
         await asyncio.to_thread(postgres.stop_at_once)

@@ -34,6 +34,7 @@ async def alone(server: RunningHere) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.long
 async def test_heads_bodies_and_chunks_that_dribble_are_cut_off_in_time(server: RunningHere, me: Credentials) -> None:
     held = asyncio.ensure_future(crowd_of_dribblers(server.port, me.secret, 20, SHORT.headers, SHORT.body, every=0.1))
     answered = 0
@@ -44,6 +45,7 @@ async def test_heads_bodies_and_chunks_that_dribble_are_cut_off_in_time(server: 
     assert answered > 5
 
 
+@pytest.mark.long
 async def test_a_chunked_body_without_end_is_cut_off_at_its_size(server: RunningHere, me: Credentials) -> None:
     start = b"POST /v1/connectivity/intents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nIdempotency-Key: endless\r\n"
     start += f"Authorization: Bearer {me.secret}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()

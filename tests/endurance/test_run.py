@@ -6,12 +6,15 @@ The command itself is for whoever plays it at full length: `python3 ./run endure
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.endurance.engine import Plan, staged
 from tests.endurance.memory import Memory, Sample, judged
 
 SHORT = Plan("sqlite", seed=7, seconds=3.0, capacity_seconds=0.5, share=0.3, work=None, records=0, outages=True)
 
 
+@pytest.mark.long
 async def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) -> None:
     go = asyncio.Event()
     async with staged(SHORT, tmp_path) as run:

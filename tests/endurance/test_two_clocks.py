@@ -54,6 +54,7 @@ async def issue(http: httpx.AsyncClient, key: str) -> httpx.Response:
     return await http.post(ISSUE, json=body, headers={"Idempotency-Key": key})
 
 
+@pytest.mark.long
 async def test_one_key_at_both_at_once_draws_once(tmp_path: Path, database_url: str | None, ahead: float) -> None:
     async with open_pair(tmp_path, database_url, ahead) as pair:
         keys = [f"order-{number}" for number in range(5)]
@@ -99,6 +100,7 @@ async def test_a_token_is_never_good_for_longer_than_its_time_and_the_difference
         assert pair.sent(DELETE) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("to_midnight", [3600.0, 300.0])
 async def test_no_day_of_the_quota_is_oversold(tmp_path: Path, database_url: str | None, ahead: float, to_midnight: float) -> None:
     """At noon both count for one day; around midnight each counts for its own."""

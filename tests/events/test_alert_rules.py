@@ -3,6 +3,7 @@
 from random import Random
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def has_held_top_up(moments: list[Moment]) -> bool:
     return False
 
 
+@pytest.mark.long
 @settings(max_examples=examples(200), deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_an_alert_opens_once_for_each_true_crossing_and_never_flaps(seed: int) -> None:
@@ -105,6 +107,7 @@ def test_an_alert_opens_once_for_each_true_crossing_and_never_flaps(seed: int) -
         assert low_since is None or look.now - low_since < NOTICED_SECONDS
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(min_value=7.0, max_value=10.0), min_size=1, max_size=200))
 def test_noise_between_the_two_limits_changes_nothing(days: list[float]) -> None:
     for state in (LevelState(), LevelState(NOON, 1.0)):

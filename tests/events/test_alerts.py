@@ -31,6 +31,7 @@ async def used_for_days(stage: AlertStage, balance: float = 300.0, days: int = 4
     return balance
 
 
+@pytest.mark.long
 async def test_a_balance_that_falls_is_told_once_and_again_when_a_top_up_has_held_for_an_hour(both: AlertStage) -> None:
     stage = both
     assert await used_for_days(stage) == pytest.approx(220.0)
@@ -69,6 +70,7 @@ async def test_a_balance_that_falls_is_told_once_and_again_when_a_top_up_has_hel
     assert len(await stage.events()) == 2
 
 
+@pytest.mark.long
 async def test_a_balance_that_rises_above_ten_days_is_well_at_once(stage: AlertStage) -> None:
     await used_for_days(stage)
     stage.set_balance(100.0)
@@ -79,6 +81,7 @@ async def test_a_balance_that_rises_above_ten_days_is_well_at_once(stage: AlertS
     assert name == "balance_restored" and data["opened"] == low["opened"] and data["days_left"] > 10
 
 
+@pytest.mark.long
 async def test_before_three_days_are_known_nothing_is_told(stage: AlertStage) -> None:
     await used_for_days(stage, balance=60.0, days=2)
     await stage.look(5)
@@ -100,6 +103,7 @@ async def no_sync(stage: AlertStage) -> None:
     """Nobody reads the fleet."""
 
 
+@pytest.mark.long
 async def test_a_stock_that_is_issued_is_told_once_and_again_when_it_is_filled_up(tmp_path: Path) -> None:
     async with open_alert_stage(tmp_path, lines=100) as stage:
         assert (await stage.choose(sync=False)).status_code == 200
@@ -149,6 +153,7 @@ async def test_a_list_of_the_fleet_that_is_late_is_told_once_and_again_when_it_h
     assert await stage.names() == ["sync_behind", "sync_caught_up"]
 
 
+@pytest.mark.long
 async def test_a_token_that_is_refused_is_told_once_and_again_when_it_is_accepted(tmp_path: Path) -> None:
     async with open_alert_stage(tmp_path, token=OWN_TOKEN) as stage:
         await stage.look(5)
@@ -193,6 +198,7 @@ async def test_only_admins_see_and_set_alerts(stage: AlertStage) -> None:
         assert (await http.put(ALERTS, json={"balance": False})).status_code == 403
 
 
+@pytest.mark.long
 async def test_of_two_processes_that_find_the_same_one_tells(both: AlertStage) -> None:
     stage = both
     await stage.look(14)

@@ -78,6 +78,7 @@ async def test_an_intent_without_an_esim_is_named_by_its_event(stage: IssuanceSt
     assert (kind, data["intent"], data["code"]) == ("esim.issuance_failed", intent, "no_inventory")
 
 
+@pytest.mark.long
 async def test_an_issuance_that_is_found_out_to_have_drawn_nothing_has_failed_once(issuing: Issuing) -> None:
     await issuing.lose("order-1", drawn=False)
     assert await issuing.look() == 0
@@ -146,6 +147,7 @@ async def test_a_release_that_a_person_settles_is_told_by_what_they_found(stage:
     assert await events(stage) == [("esim.rolled_back", named(iccid=iccid))]
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.4")
 async def test_a_release_that_the_next_draw_proves_is_told_once(stage: IssuanceStage) -> None:
     for number in range(FREE_ESIMS - 1):

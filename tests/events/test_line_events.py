@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 import sqlalchemy as sa
 
 from operations.event_types.catalogue import EVENT_TYPES
@@ -25,6 +26,7 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@pytest.mark.long
 async def test_a_status_that_a_call_of_ours_sets_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.set_status(line, "SUSPENDED")
@@ -68,6 +70,7 @@ async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage:
     assert [event["after"] for event in await stage.told("status_changed")] == ["SUSPENDED"]
 
 
+@pytest.mark.long
 async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.move(line, SIBLING)
@@ -87,6 +90,7 @@ async def test_a_line_that_somebody_else_moves_is_told_once(stage: LineEventStag
     assert await stage.told("moved") == [{"type": "line.moved", "iccid": line.iccid, "account_before": 8101, "account_after": 8102}]
 
 
+@pytest.mark.long
 async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisation(both: LineEventStage) -> None:
     line = both.fleet.line()
     await both.push(place(line.iccid, 208, 1, moment(both.fleet.clock.now())))
@@ -98,6 +102,7 @@ async def test_a_country_that_a_push_tells_first_is_told_once_to_each_organisati
     assert await both.told("entered_country", organisation=both.fleet.who.organisation) == told
 
 
+@pytest.mark.long
 async def test_a_country_that_the_list_tells_first_is_told_once(stage: LineEventStage) -> None:
     line = stage.fleet.line()
     stage.attach(line, "FR")
@@ -111,6 +116,7 @@ async def test_a_country_that_the_list_tells_first_is_told_once(stage: LineEvent
     assert [event["country"] for event in await stage.told("entered_country")] == ["FR", "DE"]
 
 
+@pytest.mark.long
 async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineEventStage) -> None:
     line, package = both.package()
     used, package.data_used = package.data_used, package.data_limit or 0
@@ -126,6 +132,7 @@ async def test_a_problem_is_told_when_it_opens_and_when_it_is_over(both: LineEve
     assert [event for event in await both.told("problem_opened") if event["iccid"] == line.iccid] == opened
 
 
+@pytest.mark.long
 async def test_a_package_that_ends_in_three_days_is_told_once_for_each_end(both: LineEventStage) -> None:
     line, package = both.package()
     package.expires = int(both.fleet.clock.now()) + 3 * DAY + HOUR
@@ -148,6 +155,7 @@ async def test_a_package_that_ends_in_three_days_is_told_once_for_each_end(both:
     assert await both.told("package_ending") == [told, {**told, "ends": moment(package.expires)}]
 
 
+@pytest.mark.long
 async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both: LineEventStage) -> None:
     line, package = both.package()
     limit = package.data_limit or 0
@@ -171,6 +179,7 @@ async def test_thresholds_of_a_package_without_an_intent_are_told_once_each(both
     }
 
 
+@pytest.mark.long
 async def test_a_push_of_use_makes_its_threshold_known_at_once(stage: LineEventStage) -> None:
     line, package = stage.package()
     limit = package.data_limit or 0
@@ -187,6 +196,7 @@ async def test_a_push_of_use_makes_its_threshold_known_at_once(stage: LineEventS
     assert [event["threshold_percent"] for event in (await stage.told("package_used"))[before:]] == [80]
 
 
+@pytest.mark.long
 async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_organisation(stage: LineEventStage) -> None:
     """The organisation of the intent has its line in its own fleet; the reseller has it, too, and no intent."""
     said = await stage.fleet.http.post(INTENTS, json={"plan": "nordic-1gb-30d"}, headers={"Idempotency-Key": "intent"})
@@ -201,6 +211,7 @@ async def test_a_crossing_that_an_intent_tells_is_told_by_no_line_of_the_same_or
     assert [event["threshold_percent"] for event in await stage.told("package_used")] == [50]
 
 
+@pytest.mark.long
 async def test_what_is_kept_to_tell_once_goes_with_its_fleet(both: LineEventStage) -> None:
     line, package = both.package()
     package.data_used = package.data_limit or 0
@@ -238,6 +249,7 @@ async def test_a_first_sync_tells_nothing_until_every_line_was_read(stage: LineE
     assert [event["after"] for event in await stage.told("status_changed", organisation=who.organisation)] == ["INACTIVE"]
 
 
+@pytest.mark.long
 async def test_what_happened_in_a_gap_is_a_new_baseline_and_our_own_calls_are_told(both: LineEventStage) -> None:
     line, other, package = both.fleet.line(), both.fleet.line(1), both.package(2)[1]
     package.data_used = package.data_limit or 0

@@ -148,6 +148,7 @@ class Interleaving:
         return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1))
 async def test_each_change_of_a_line_is_told_once_whoever_sees_it_first(both: LineEventStage, seed: int) -> None:
     history = Interleaving(both, Random(seed))
@@ -162,6 +163,7 @@ async def test_each_change_of_a_line_is_told_once_whoever_sees_it_first(both: Li
     assert all(event["before"] != event["after"] for event in await both.told("status_changed", organisation=former))
 
 
+@pytest.mark.long
 async def test_calls_and_lists_at_the_same_time_tell_one_chain_of_statuses(both: LineEventStage) -> None:
     """Each status that is told of a line is the one that was told before it, and the last one is the network's."""
     rng, lines = Random(5), list(both.fleet.network.lines.values())

@@ -555,6 +555,7 @@ async def test_a_call_of_a_method_is_charged_and_audited_as_every_call_is(stage:
     ]
 
 
+@pytest.mark.long
 async def test_nobody_is_flooded_with_questions_whether_they_want_to_be_sent_to(stage: Stage) -> None:
     async with stage.receiving(echo=False) as there:
         answers = [await stage.client().subscribe(f"{url_of(there)}/{number}") for number in range(62)]

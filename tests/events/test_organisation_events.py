@@ -208,6 +208,7 @@ def rows_of(home: Path, organisation: str) -> list[tuple[str, Data]]:
     return [(kind, declared_data(EVENT_TYPES[kind], orjson.loads(data))) for kind, data in rows]
 
 
+@pytest.mark.long
 def test_the_command_line_tells_of_members_keys_and_connections(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     migrated_sqlite(tmp_path / "data")

@@ -140,6 +140,7 @@ def test_types_members_values_narrower_bounds_and_other_words_may_be_added() -> 
     assert list(broken_event_promises({"release": "1.0.0", "types": rich()}, changed)) == []
 
 
+@pytest.mark.long
 def test_a_release_writes_the_types_it_has_and_the_next_one_is_compared_with_them(tmp_path: Path) -> None:
     path = tmp_path / "released.json"
     path.write_bytes(RELEASED.read_bytes())

@@ -43,6 +43,7 @@ def sold(order: str, top_up: str | None = None, **more: Any) -> Mapping[str, Any
     return {"order": order, "top_up": top_up, "storefront": "fjord", "plan": "nordic", "amount": 1000, "currency": "EUR", **more}
 
 
+@pytest.mark.long
 async def test_an_order_and_its_top_up_are_told_from_the_beginning_to_the_end_once(on_both: Floor) -> None:
     floor = on_both
     order = await floor.paid()
@@ -79,6 +80,7 @@ async def test_an_order_that_fails_is_refunded_and_each_is_told_once(floor: Floo
     assert (type, data["order"], data["amount"], data["charge"]) == ("refund_done", order, 1000, await floor.charge(order))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["event", "worker"])
 async def test_a_refund_whose_answer_was_lost_is_told_by_whoever_learns_of_it_first(floor: Floor, way: str) -> None:
     order = await floor.paid()
@@ -146,6 +148,7 @@ async def test_a_top_up_of_unknown_outcome_needs_review_once_and_is_ready_when_i
     ]
 
 
+@pytest.mark.long
 async def test_a_top_up_that_is_not_set_to_what_was_sold_needs_review_once(floor: Floor) -> None:
     order = await floor.shop.buy()
     await floor.shop.world.store.write(set_adapted, offer=floor.shop.plans["nordic"].id, adapt=True)

@@ -133,6 +133,7 @@ def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple
     )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(200), deadline=None)
 @given(spots=SPOTS, look_complete=st.booleans(), complete=st.booleans(), replied=st.booleans())
 def test_only_one_unclaimed_line_that_shows_the_draw_is_success_and_only_nothing_unexplained_is_failure(

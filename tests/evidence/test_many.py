@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from operations.ledger.evidence import FEW_CANDIDATES, OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from storage.backlog import measure_backlog
@@ -32,6 +34,7 @@ async def why(issuing: Issuing, key: str) -> str | None:
     return (await issuing.row(key)).obstacle
 
 
+@pytest.mark.long
 async def test_more_lost_answers_than_fifty_of_one_account_are_all_settled_each_with_the_line_of_its_window(issuing: Issuing) -> None:
     keys = await lose_many(issuing)
     await issuing.lose("undrawn", drawn=False, validityPeriod=300)
@@ -43,6 +46,7 @@ async def test_more_lost_answers_than_fifty_of_one_account_are_all_settled_each_
     assert await issuing.state("undrawn") == "failed"
 
 
+@pytest.mark.long
 async def test_of_a_large_account_a_turn_goes_on_with_what_the_one_before_has_read(issuing: Issuing, road: CrookedRoad) -> None:
     keys = await lose_many(issuing)
     road.stuck = frozenset(issuing.line(iccid).id for iccid in issuing.drawn()[-4:])
@@ -61,6 +65,7 @@ async def test_of_a_large_account_a_turn_goes_on_with_what_the_one_before_has_re
     assert road.asked - read < MANY // 2  # what was not read, and the line that is found once more
 
 
+@pytest.mark.long
 async def test_windows_that_one_key_has_are_settled_beside_equal_keys_and_those_say_that_they_are_equal(issuing: Issuing) -> None:
     for key in ("equal-1", "equal-2"):
         await issuing.lose(key, drawn=True, validityPeriod=7)
@@ -83,6 +88,7 @@ async def test_one_line_and_two_equal_keys_prove_no_failure_of_a_third_window(is
     assert [await why(issuing, key) for key in ("equal-1", "other")] == ["equal_keys", "similar_lines"]
 
 
+@pytest.mark.long
 async def test_the_proof_of_failure_goes_on_when_workers_are_replaced(issuing: Issuing) -> None:
     await issuing.lose("order", drawn=False)
     for _ in range(4):
@@ -94,6 +100,7 @@ async def test_the_proof_of_failure_goes_on_when_workers_are_replaced(issuing: I
     assert await issuing.state("order") == "failed"
 
 
+@pytest.mark.long
 async def test_workers_that_never_look_twice_prove_no_failure_in_fifteen_minutes(issuing: Issuing) -> None:
     """Nobody's clock has shown that time passed: each has read its own once."""
     await issuing.lose("order", drawn=False)
@@ -103,6 +110,7 @@ async def test_workers_that_never_look_twice_prove_no_failure_in_fifteen_minutes
     assert await issuing.state("order") == "outcome_unknown"
 
 
+@pytest.mark.long
 async def test_two_workers_who_look_by_turns_do_not_count_the_same_minutes_twice(issuing: Issuing) -> None:
     await issuing.lose("order", drawn=False)
     workers = [issuing.worker(), issuing.worker()]

@@ -41,6 +41,7 @@ def worker(issuing: Issuing, pace: ReconciliationLimits) -> Reconciliation:
     return Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, pace)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["packages", "lines"])
 async def test_an_account_that_is_told_of_too_slowly_keeps_no_other_waiting(issuing: Issuing, road: CrookedRoad, trouble: str) -> None:
     other = await neighbour(issuing)

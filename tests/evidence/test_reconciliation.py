@@ -14,6 +14,8 @@ from storage.upstream_connections import set_connection
 from tests.evidence.issuing import OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.network_facts import ACCOUNT, HOUR, MINUTE
 
+pytestmark = pytest.mark.long
+
 
 async def test_a_draw_whose_answer_was_lost_is_issued_at_once_and_every_replay_says_so(issuing: Issuing) -> None:
     await issuing.lose("order-1", drawn=True, validityPeriod=30)

@@ -244,6 +244,7 @@ async def test_a_settlement_that_is_repeated_with_its_key_answers_the_same(stage
     assert len(await stage.settlements()) == 1
 
 
+@pytest.mark.long
 async def test_admins_and_the_worker_who_settle_at_once_settle_once(on_both: SettlementStage) -> None:
     stage, issuing = on_both, on_both.issuing
     for place in range(2):

@@ -54,6 +54,7 @@ def twice(rows: Rows) -> Rows:
 BENDS: list[Bend] = [lower_case, another_word, no_sim, no_iccid, ended, of_another, twice]
 
 
+@pytest.mark.long
 async def test_a_line_that_cannot_be_understood_hinders_the_proof_of_failure(issuing: Issuing, road: CrookedRoad) -> None:
     await issuing.lose("order", drawn=False)
     for bend in BENDS:
@@ -82,6 +83,7 @@ async def test_a_list_that_is_cut_off_and_does_not_say_so_is_known_by_its_count(
     assert (await issuing.row("order")).iccid == drawn[0]
 
 
+@pytest.mark.long
 async def test_a_list_that_is_cut_off_out_of_reach_proves_nothing(issuing: Issuing, road: CrookedRoad) -> None:
     road.bend = lambda rows: [row for row in rows if row["sim"]["status"] != "FREE"]
     issuing.network.row_cap = 1

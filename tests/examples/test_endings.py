@@ -40,6 +40,7 @@ def test_without_a_key_it_is_asked_for(name: str, monkeypatch: pytest.MonkeyPatc
     assert done.stderr == "Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.\n"
 
 
+@pytest.mark.long
 def test_an_import_that_fails_says_so_itself() -> None:
     done = program("money_month.py", NOBODY, RESELLER_API_KEY=KEY)
     assert done.returncode == 3

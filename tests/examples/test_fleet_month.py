@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
 from tests.cli.network import network
 from tests.cli.reseller import printed
 from tests.harness.processes import ROOT, running
@@ -16,6 +18,7 @@ SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 DAY = 86_400
 
 
+@pytest.mark.long
 def test_the_months_figures_add_up_in_what_the_service_shows(tmp_path: Path) -> None:
     start = time.strftime("%Y-%m-%dT12:00:00", time.gmtime(time.time() - 31 * DAY))
     with network(tmp_path, "--clock", "frozen", "--start", start) as (control, _):

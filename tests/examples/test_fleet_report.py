@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import httpx
+import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.schedule_reports import SHEETS
@@ -23,6 +24,7 @@ def schedules(server: Running) -> list[dict[str, object]]:
         return http.get("/v1/intelligence/schedules").json()["data"]
 
 
+@pytest.mark.long
 def test_a_report_is_made_shown_and_deleted_and_what_opens_it_is_not_printed(server: Running) -> None:
     done = program("fleet_report.py", *command("fleet_report", server), RESELLER_API_KEY=str(server.api_key))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,6 +56,7 @@ def masked(line: str) -> str:
     return re.sub(r"(First|lines): .*", r"\1: ...", shown)
 
 
+@pytest.mark.long
 def test_without_delete_the_link_is_printed_and_lives_until_enter_is_pressed(server: Running) -> None:
     words = [sys.executable, str(ROOT / "examples" / "fleet_report.py"), server.base_url]
     pipe = subprocess.PIPE

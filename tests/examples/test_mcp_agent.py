@@ -1,9 +1,12 @@
 """The patterns of the guide for agent builders, run as a program."""
 
+import pytest
+
 from tests.examples.conftest import command, program
 from tests.harness.processes import Running
 
 
+@pytest.mark.long
 def test_every_pattern_does_what_the_guide_says(server: Running) -> None:
     done = program("mcp_agent.py", *command("mcp_agent", server), RESELLER_API_KEY=str(server.api_key))
     assert done.returncode == 0, done.stdout + done.stderr

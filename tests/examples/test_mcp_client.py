@@ -10,6 +10,7 @@ LOGS = "mcp_login"
 """Here the library writes to a log, which only a process of its own would show."""
 
 
+@pytest.mark.long
 def test_it_issues_an_esim(server: Running) -> None:
     done = program("mcp_client.py", server.mcp_url, RESELLER_API_KEY=str(server.api_key))
     tools, esim = done.stdout.splitlines()
@@ -17,6 +18,7 @@ def test_it_issues_an_esim(server: Running) -> None:
     assert esim.startswith("succeeded: LPA:1$")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mcp_client", "mcp_agent", "mcp_login"])
 def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence(name: str) -> None:
     here, nobody = (ended, "here", "here is no address: "), (program if name == LOGS else ended, NOBODY, f"No answer from {NOBODY}: ")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.harness.processes import ROOT, Child, running
 from tests.people import Person, console_of
@@ -27,6 +28,7 @@ def asking(url: str) -> Generator[tuple[subprocess.Popen[str], str]]:
             process.kill()
 
 
+@pytest.mark.long
 def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim_unless_the_person_says_no(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server:
         person = Person(server, console_of(tmp_path / "data"), "ada@fjord.example")

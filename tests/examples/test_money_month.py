@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.examples.conftest import command, program
 from tests.harness.processes import Running
 
 
+@pytest.mark.long
 def test_records_become_an_invoice_that_is_paid_and_adds_up(server: Running, tmp_path: Path) -> None:
     """The command of the tour, but that it keeps the records."""
     records, key = tmp_path / "records.csv", str(server.api_key)

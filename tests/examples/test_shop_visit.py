@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 from inline_snapshot import snapshot
 
 from tests.cli.network import network
@@ -29,6 +30,7 @@ def orders(server: Running) -> list[dict[str, object]]:
         return http.get("/v1/storefronts/orders").json()["data"]
 
 
+@pytest.mark.long
 def test_a_buyer_has_an_esim_adds_data_and_closes_the_order_and_what_opens_it_is_not_printed(server: Running) -> None:
     """The command of the tour, but that it chooses a plan."""
     lines = visited(*command("shop_visit", server), "--plan", "nordics-1gb")
@@ -52,6 +54,7 @@ def test_a_buyer_has_an_esim_adds_data_and_closes_the_order_and_what_opens_it_is
     assert order["cancelled_at"] is not None
 
 
+@pytest.mark.long
 def test_the_figures_move_when_the_phone_is_on_in_a_network_that_is_a_server(tmp_path: Path) -> None:
     with network(tmp_path) as (control, _):
         wire = {"SERVICE_OCS_URL": f"{control.base_url}/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}

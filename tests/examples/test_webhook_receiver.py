@@ -47,6 +47,7 @@ async def program(port: int, secret: str) -> AsyncGenerator[asyncio.StreamReader
         await process.wait()
 
 
+@pytest.mark.long
 async def test_the_example_takes_an_event_once_and_refuses_what_is_not_signed(office: PostOffice) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/"

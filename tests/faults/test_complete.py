@@ -1,5 +1,7 @@
 """The rows are the truth: every operation that reaches the network has one, and it names every method that the operation calls."""
 
+import pytest
+
 from registry.operation import Auth
 from simulators.network.dispatch import STATISTICS_METHODS, VERSION_1_METHODS, VERSION_2_METHODS
 from tests.clients.ocs.sources import CLIENT_READS, CLIENT_WRITES
@@ -10,6 +12,7 @@ from tests.faults.stage import FaultsStage
 METHODS = {*VERSION_1_METHODS, *VERSION_2_METHODS, *STATISTICS_METHODS}
 
 
+@pytest.mark.long
 async def test_every_method_that_an_operation_calls_stands_in_its_row(stage: FaultsStage) -> None:
     found: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(ROWS):

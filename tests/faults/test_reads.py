@@ -9,6 +9,8 @@ from tests.faults.inputs import UPSTREAM_OPERATIONS
 from tests.faults.rows import ROWS, CallRow
 from tests.faults.stage import FaultsStage, Ready
 
+pytestmark = pytest.mark.long
+
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
 TIMEOUT, LIMIT_CODE = 18, 100
 PASSING: dict[str, dict[str, Any]] = {

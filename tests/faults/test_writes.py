@@ -56,6 +56,7 @@ async def repeated(stage: FaultsStage, row: CallRow, method: str, ready: Ready, 
         assert stage.sent(ready).count(method) == 1, row.name
 
 
+@pytest.mark.long
 @named(UNSURE)
 async def test_an_outcome_that_nobody_knows_is_told_kept_and_never_tried_again(stage: FaultsStage, fault: dict[str, Any]) -> None:
     late = "delay" in fault or fault.get("code") == TIMEOUT
@@ -68,6 +69,7 @@ async def test_an_outcome_that_nobody_knows_is_told_kept_and_never_tried_again(s
     assert set((await stage.claims()).values()) == {"unknown"}
 
 
+@pytest.mark.long
 @named(REFUSED)
 async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: FaultsStage, fault: dict[str, Any]) -> None:
     for row, method, key in WRITES:
@@ -80,6 +82,7 @@ async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: FaultsStage, 
         await repeated(stage, row, method, ready, answer)
 
 
+@pytest.mark.long
 @named({"once": {"times": 1}, "for ever": {"times": None}})
 async def test_the_traffic_limit_frees_the_key(stage: FaultsStage, fault: dict[str, Any]) -> None:
     for row, method, key in WRITES:
@@ -103,6 +106,7 @@ async def test_a_burst_limit_frees_the_key(stage: FaultsStage) -> None:
         assert stage.sent(ready).count(method) == 1 and key not in await stage.claims(), row.name
 
 
+@pytest.mark.long
 async def test_an_answer_that_was_understood_is_a_success_and_is_not_sent_again(stage: FaultsStage) -> None:
     for row, method, key in WRITES:
         ready = await stage.ready(row, key)

@@ -85,6 +85,7 @@ async def test_who_is_erased_while_no_names_are_kept_does_not_come_back_with_the
     assert await stage.iccids(text="kari berg") == [other.iccid]
 
 
+@pytest.mark.long
 async def test_who_is_erased_before_the_fleet_was_listed_is_never_stored(both: ReadModelStage) -> None:
     line, sold = named_line(both), both.line(1)
     sold.name = "Solberg, Ingrid"
@@ -96,6 +97,7 @@ async def test_who_is_erased_before_the_fleet_was_listed_is_never_stored(both: R
         await nothing_is_stored(both, each)
 
 
+@pytest.mark.long
 async def test_who_is_erased_while_there_is_no_connection_is_not_stored_by_the_next_one(stage: ReadModelStage) -> None:
     line = named_line(stage)
     await stage.count()
@@ -144,6 +146,7 @@ async def test_a_line_that_was_away_when_its_buyer_was_erased_comes_back_without
     assert await stage.iccids(text=line.iccid) == [line.iccid]
 
 
+@pytest.mark.long
 async def test_what_is_left_of_a_former_connection_is_erased_as_well(both: ReadModelStage) -> None:
     named_line(both)
     await both.count()

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from operations.catalogue import CATALOGUE
 from registry.caller import Tier
 from registry.limits import Limits
@@ -53,6 +55,7 @@ async def look(house: House) -> tuple[dict[str, Any], Told]:
     return answer.structured_content, told
 
 
+@pytest.mark.long
 async def test_the_first_look_waits_until_every_line_was_read(tmp_path: Path) -> None:
     async with slow_house(tmp_path, 0.1) as house:
         answer, told = await look(house)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import anyio
 import orjson
+import pytest
 
 from storage.fleet_lines import mark_lines
 from storage.fleet_problem_lists import ProblemFilter, ProblemList, list_problems
@@ -19,6 +20,7 @@ MINUTE, HOUR, MONTH = 60.0, 3600.0, 30 * 86_400.0
 PROBLEMS = "/v1/fleet/problems"
 
 
+@pytest.mark.long
 async def test_no_problem_of_a_former_connection_is_told_and_none_of_its_lines_read(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
@@ -56,6 +58,7 @@ async def test_a_turn_whose_fleet_ends_meanwhile_asks_for_no_line_twice(stage: R
     assert max(asked.values()) == 1
 
 
+@pytest.mark.long
 async def test_a_clock_that_was_a_month_ahead_once_does_not_stop_the_model(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()

@@ -37,6 +37,7 @@ async def choose(stage: ReadModelStage, *, kept: bool) -> None:
     assert (await stage.status())["names_kept"] is kept
 
 
+@pytest.mark.long
 async def test_an_admin_erases_all_names_and_has_them_back(both: ReadModelStage) -> None:
     line = named_line(both)
     await both.count()
@@ -105,6 +106,7 @@ async def erase_buyer(stage: ReadModelStage, email: str) -> None:
     await stage.write("POST", f"/v1/storefronts/{made.json()['id']}/erase-buyer", email=email)
 
 
+@pytest.mark.long
 async def test_a_buyer_who_was_erased_stays_erased(stage: ReadModelStage) -> None:
     line = named_line(stage)
     await stage.count()
@@ -123,6 +125,7 @@ async def test_a_buyer_who_was_erased_stays_erased(stage: ReadModelStage) -> Non
     assert not {each for each in await texts(stage) if "solberg" in each.lower()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_us", [True, False])
 async def test_the_names_of_a_line_that_has_ended_go_for_good(stage: ReadModelStage, by_us: bool) -> None:
     line = named_line(stage)

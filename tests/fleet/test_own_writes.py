@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import orjson
+import pytest
 
 from operations.catalogue import CATALOGUE
 from simulators.network.entities import Line
@@ -107,6 +108,7 @@ async def check_seen(stage: ReadModelStage, line: Line, asked: OwnCall) -> None:
     assert said["incomplete"] is None, asked
 
 
+@pytest.mark.long
 async def test_every_change_is_seen_at_once(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -120,6 +122,7 @@ async def test_every_change_is_seen_at_once(stage: ReadModelStage) -> None:
         assert [text for text in await stage.differences() if str(line.id) in text] == [], asked
 
 
+@pytest.mark.long
 async def test_a_list_that_began_before_a_change_does_not_undo_it(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -183,6 +186,7 @@ async def test_a_change_that_a_first_list_may_have_missed_is_waited_for(stage: R
     assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
+@pytest.mark.long
 async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -194,6 +198,7 @@ async def test_a_line_that_came_since_the_last_list_is_seen_when_it_was_changed(
     assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
+@pytest.mark.long
 async def test_an_issued_esim_is_no_longer_in_stock(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
@@ -228,6 +233,7 @@ async def test_a_change_whose_outcome_nobody_knows_is_looked_at(stage: ReadModel
     assert await stage.count(text=line.iccid, status="SUSPENDED") == 1
 
 
+@pytest.mark.long
 async def test_a_push_makes_its_line_due(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()

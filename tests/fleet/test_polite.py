@@ -113,6 +113,7 @@ async def test_what_waits_in_the_background_keeps_no_person_from_waiting(stage: 
         group.cancel_scope.cancel()
 
 
+@pytest.mark.long
 async def test_two_workers_never_read_the_same_line(both: ReadModelStage) -> None:
     counted(both, 8)
     _, http = await both.beside(account=8102)

@@ -41,6 +41,7 @@ async def oracles(stage: ReadModelStage, http: httpx.AsyncClient, inside: set[st
     assert sum(everything["waiting"].values()) <= len(inside)
 
 
+@pytest.mark.long
 async def test_a_key_for_some_lines_learns_of_no_other(both: ReadModelStage) -> None:
     mine = [both.line(0), both.line(3)]
     http = await both.restricted(iccids=tuple(line.iccid for line in mine))
@@ -52,6 +53,7 @@ async def test_a_key_for_some_lines_learns_of_no_other(both: ReadModelStage) -> 
     assert sum((await both.status(http))["waiting"].values()) <= 2 < sum((await both.status())["waiting"].values()) + 3
 
 
+@pytest.mark.long
 async def test_a_key_for_one_account_learns_of_no_other(stage: ReadModelStage) -> None:
     who, _ = await stage.beside(token=OWN_TOKEN)
     stage.who = who

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from datetime import date
 
+import pytest
+
 from storage.engine.sql import Connection
 from storage.upstream_connections import set_connection
 from tests.fleet.stage import ReadModelStage
@@ -43,6 +45,7 @@ class Retention:
         await self._stage.world.store.write(lambda connection: connection.driver.execute(sql, {}))
 
 
+@pytest.mark.long
 async def test_a_fleet_that_ended_is_removed_and_its_own_row_an_hour_later(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
@@ -62,6 +65,7 @@ async def test_a_fleet_that_ended_is_removed_and_its_own_row_an_hour_later(both:
     assert await both.count() == 6
 
 
+@pytest.mark.long
 async def test_many_rows_go_in_steps(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet = Retention(both), (await both.stored()).id
@@ -72,6 +76,7 @@ async def test_many_rows_go_in_steps(both: ReadModelStage) -> None:
     assert await retention.counts(fleet) == {"fleet_sync": 1}
 
 
+@pytest.mark.long
 async def test_a_line_that_left_is_removed_after_thirty_days(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
@@ -109,6 +114,7 @@ async def test_a_problem_goes_thirty_days_after_it_was_over(both: ReadModelStage
     assert (await retention.counts(fleet))["fleet_problem"] == before - 1
 
 
+@pytest.mark.long
 async def test_days_of_use_become_months_and_no_sum_changes(both: ReadModelStage) -> None:
     """A hundred and twenty days of life; the chore runs now and then, and the network's own records are the truth."""
     await both.count()

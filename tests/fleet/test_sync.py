@@ -3,6 +3,8 @@
 from collections import Counter
 from datetime import datetime
 
+import pytest
+
 from simulators.network import charging, packages
 from simulators.network.entities import DATA
 from simulators.network.methods.subscribers import begin_line_status
@@ -11,6 +13,7 @@ from tests.fleet.stage import ReadModelStage
 DAY, MINUTE = 86_400, 60
 
 
+@pytest.mark.long
 async def test_a_finished_sync_is_what_the_network_is(both: ReadModelStage) -> None:
     assert await both.count() == 13
     await both.sync()
@@ -38,6 +41,7 @@ async def test_nothing_is_asked_but_the_list_while_nothing_happens(stage: ReadMo
     assert asked == {"listSubscriber": 3, "listResellerAccount": 3}
 
 
+@pytest.mark.long
 async def test_a_day_on_which_a_line_is_used_takes_seven_calls_at_most(stage: ReadModelStage) -> None:
     """Twice for packages and use each eight hours, and once more for the day when its records have come in."""
     await stage.count()
@@ -57,6 +61,7 @@ async def test_a_day_on_which_a_line_is_used_takes_seven_calls_at_most(stage: Re
     assert len(asked) <= 7 * days + 1
 
 
+@pytest.mark.long
 async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -71,6 +76,7 @@ async def test_a_change_of_packages_that_nothing_tells_of_is_seen_within_a_week(
     assert await stage.differences() == []
 
 
+@pytest.mark.long
 async def test_a_package_that_a_series_makes_is_seen_when_it_is_made(stage: ReadModelStage) -> None:
     """Nothing is told of it, and the line is used by nobody."""
     await stage.count()
@@ -124,6 +130,7 @@ async def test_a_line_that_cannot_be_read_is_tried_again_later(stage: ReadModelS
     assert await stage.differences() == []
 
 
+@pytest.mark.long
 async def test_a_traffic_limit_ends_the_turn_and_is_waited_for_longer_each_time(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -166,6 +173,7 @@ async def test_a_person_who_asks_while_the_charging_system_must_be_left_alone_ge
     ]
 
 
+@pytest.mark.long
 async def test_a_list_that_was_cut_or_failed_removes_nothing(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()

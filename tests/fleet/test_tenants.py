@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx
+import pytest
 
 from simulators.network import charging
 from simulators.network.entities import DATA, Line
@@ -43,6 +44,7 @@ def move(stage: ReadModelStage, line: Line, account: int) -> None:
     stage.network.lookup.moved()
 
 
+@pytest.mark.long
 async def test_two_accounts_of_one_token_never_see_each_other(both: ReadModelStage) -> None:
     other, http = await both.beside(account=SIBLING)
     whole, all_http = await both.beside(token=OWN_TOKEN)
@@ -59,6 +61,7 @@ async def test_two_accounts_of_one_token_never_see_each_other(both: ReadModelSta
     assert (await both.query(accountId=SIBLING, answers=404))["code"] == "not_found"
 
 
+@pytest.mark.long
 async def test_a_line_that_moves_is_hidden_where_it_was_and_begins_anew_where_it_comes_to(both: ReadModelStage) -> None:
     other, http = await both.beside(account=SIBLING)
     assert (await both.count(), await both.count(http=http)) == (13, 6)
@@ -110,6 +113,7 @@ async def test_a_line_that_comes_back_has_no_past(stage: ReadModelStage) -> None
     assert await stage.differences() == []
 
 
+@pytest.mark.long
 async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()

@@ -32,6 +32,7 @@ async def outlive(floor: Floor) -> None:
     await floor.work(4, every=MINUTE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_worker_that_dies_at_any_commit_of_a_delivery_loses_nothing(floor: Floor, after: bool) -> None:
     orders, died = list[str](), True
@@ -52,6 +53,7 @@ async def test_a_worker_that_dies_at_any_commit_of_a_delivery_loses_nothing(floo
     assert len(await floor.letters("buyer@home.test")) == len(orders)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_worker_that_dies_at_any_commit_of_a_refund_gives_the_money_back_once(floor: Floor, after: bool) -> None:
     orders, died = list[str](), True

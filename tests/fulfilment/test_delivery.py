@@ -173,6 +173,7 @@ async def test_a_template_that_is_gone_fails_at_once(floor: Floor) -> None:
     assert (await floor.end(order), floor.draws()) == (("failed", "template_not_visible", "done"), 0)
 
 
+@pytest.mark.long
 async def test_what_never_left_is_tried_again_until_it_does(floor: Floor) -> None:
     floor.shop.road.refused.add(DRAW)
     order = await floor.paid()
@@ -183,6 +184,7 @@ async def test_what_never_left_is_tried_again_until_it_does(floor: Floor) -> Non
     assert ((await floor.row(order)).status, floor.draws()) == ("ready", 1)
 
 
+@pytest.mark.long
 async def test_what_did_not_leave_for_an_hour_goes_back(floor: Floor) -> None:
     floor.shop.road.refused.add(DRAW)
     order = await floor.paid()
@@ -227,6 +229,7 @@ async def test_a_lost_answer_needs_review_once_and_reconciliation_gives_the_buye
     assert (floor.draws(), await floor.gone(), floor.refunds(), await floor.is_settled_well(order)) == (1, 1, [], True)
 
 
+@pytest.mark.long
 async def test_a_draw_without_effect_is_given_back_after_a_quarter_of_an_hour(floor: Floor) -> None:
     order = await floor.paid()
     floor.strike(drop_before=True)
@@ -239,6 +242,7 @@ async def test_a_draw_without_effect_is_given_back_after_a_quarter_of_an_hour(fl
     assert [letter.to for letter in await floor.letters()] == [OPERATOR, BUYER]
 
 
+@pytest.mark.long
 async def test_without_a_support_address_the_admins_are_told(floor: Floor) -> None:
     world, shop = floor.shop.world, floor.shop.shop
     await world.store.write(write_storefront, row=shop._replace(support_email=None))
@@ -252,6 +256,7 @@ async def test_without_a_support_address_the_admins_are_told(floor: Floor) -> No
     assert [letter.to for letter in await floor.letters()] == ["ada@fjord.test"]
 
 
+@pytest.mark.long
 async def test_what_is_written_upstream_is_paced_and_fails_nothing(floor: Floor) -> None:
     orders = [await floor.paid() for _ in range(12)]
     await floor.work()
@@ -261,6 +266,7 @@ async def test_what_is_written_upstream_is_paced_and_fails_nothing(floor: Floor)
     assert (floor.draws(), [(await floor.row(order)).tries for order in orders]) == (12, [0] * 12)
 
 
+@pytest.mark.long
 async def test_without_burst_limits_nothing_waits_for_a_token(floor: Floor) -> None:
     orders = [await floor.paid() for _ in range(12)]
     pace = replace(floor.deps.rate_limiter, limits=Limits(burst_enabled=False))

@@ -55,6 +55,7 @@ async def outlast(floor: Floor, store: Doubtful) -> bool:
     return store.commits > store.at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("away", [0, 2])
 async def test_a_delivery_is_made_once(floor: Floor, away: int) -> None:
     orders, doubted = list[str](), True
@@ -66,6 +67,7 @@ async def test_a_delivery_is_made_once(floor: Floor, away: int) -> None:
     assert len(await floor.letters("buyer@home.test")) == len(orders) >= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("away", [0, 2])
 async def test_a_refund_is_made_once(floor: Floor, away: int) -> None:
     orders, doubted = list[str](), True
@@ -79,6 +81,7 @@ async def test_a_refund_is_made_once(floor: Floor, away: int) -> None:
     assert len(orders) >= 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("away", [0, 2])
 async def test_a_top_up_is_added_once(floor: Floor, away: int) -> None:
     order, top_ups, doubted = await floor.shop.buy(), list[str](), True

@@ -1,5 +1,7 @@
 """An order and a top-up draw once, whatever was swept since and whoever tells of the payment again."""
 
+import pytest
+
 from tests.fulfilment.floor import Floor
 from tests.fulfilment.test_payment import order_session, take
 from transports.settings import SHORTEST_HISTORY
@@ -8,6 +10,7 @@ from transports.worker.retention import retention_chore
 YEAR = 365 * 86_400.0
 
 
+@pytest.mark.long
 async def test_a_payment_that_is_told_again_after_every_sweep_draws_nothing(on_both: Floor) -> None:
     floor, shop = on_both, on_both.shop
     order = await floor.paid()
@@ -31,6 +34,7 @@ async def test_a_payment_that_is_told_again_after_every_sweep_draws_nothing(on_b
     assert await floor.ledger(order) is not None
 
 
+@pytest.mark.long
 async def test_an_order_that_failed_is_refunded_once_and_never_drawn_after_a_sweep(on_both: Floor) -> None:
     floor, shop = on_both, on_both.shop
     floor.strike(code=8)

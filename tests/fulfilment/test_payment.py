@@ -43,6 +43,7 @@ def on_the_wire(id: str, **said: object) -> dict[str, object]:
     return {**given, "customer_details": {"email": "Buyer@Home.TEST"}, "customer_email": None, **said}
 
 
+@pytest.mark.long
 async def test_64_repeated_and_reordered_events_pay_an_order_once(floor: Floor) -> None:
     orders = [(await floor.shop.begin()).order for _ in range(4)]
     told = list[tuple[str, str, dict[str, object]]]()

@@ -26,6 +26,7 @@ from tests.fulfilment.floor import Floor
 KEPT = Kept("8988303000000000001", "sealed", 7)
 
 
+@pytest.mark.long
 async def test_many_workers_at_once_draw_once_for_each_order(on_both: Floor) -> None:
     floor = on_both
     orders = [await floor.paid() for _ in range(6)]

@@ -24,6 +24,7 @@ async def failing(floor: Floor) -> str:
     return order
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "after"), TROUBLES)
 async def test_a_refund_in_trouble_is_made_once_in_the_end(floor: Floor, kind: str, after: bool) -> None:
     for made, times in ((1, 1), (2, 30)):
@@ -68,6 +69,7 @@ async def test_a_refund_that_was_surely_never_made_is_made_anew(floor: Floor) ->
     assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
 
 
+@pytest.mark.long
 async def test_what_nobody_can_tell_for_20_hours_is_for_the_operator_and_a_person_tries_it_again(on_both: Floor) -> None:
     floor = on_both
     order = await failing(floor)
@@ -139,6 +141,7 @@ async def test_an_order_whose_refund_was_told_of_before_its_payment_draws_nothin
     assert (await floor.end(begun.order), floor.refunds(), floor.draws()) == (("failed", "payment_refunded", "done"), [1000], 0)
 
 
+@pytest.mark.long
 async def test_a_top_up_whose_refund_was_told_of_before_its_payment_adds_nothing(floor: Floor) -> None:
     order = await floor.paid()
     await floor.work()

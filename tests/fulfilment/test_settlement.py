@@ -137,6 +137,7 @@ async def test_an_order_without_a_draw_is_given_back(review: OrderReview) -> Non
     assert await review.settlements() == [("settle_storefront_order", review.person, "settled_refund")]
 
 
+@pytest.mark.long
 async def test_a_top_up_is_settled_as_its_line_shows(review: OrderReview) -> None:
     there, gone = await review.lost_top_up(added=True), await review.lost_top_up(added=False)
     for top_up, wrong in ((there, "refund"), (gone, "delivered")):
@@ -202,6 +203,7 @@ async def test_a_settled_order_answers_its_key_again(review: OrderReview) -> Non
     assert (again.status_code, again.content, again.headers["idempotent-replayed"]) == (200, first.content, "true")
 
 
+@pytest.mark.long
 async def test_an_order_is_settled_once_whoever_is_first(review_on_both: OrderReview) -> None:
     review, floor = review_on_both, review_on_both.floor
     for place in range(2):

@@ -61,6 +61,7 @@ async def test_an_unknown_order_is_settled_by_a_person_as_delivered_or_not(on_bo
     assert sorted(letter.to for letter in await floor.letters()) == [BUYER, BUYER, OPERATOR, OPERATOR]
 
 
+@pytest.mark.long
 async def test_an_esim_that_is_named_before_the_refund_was_begun_stops_it_for_a_person(on_both: Floor) -> None:
     floor = on_both
     order = await floor.paid()

@@ -3,6 +3,8 @@
 from collections import Counter
 from copy import deepcopy
 
+import pytest
+
 from clients.payments.records import CheckoutSession
 from operations.ledger.payment_intake import take_checkout
 from simulators.processor.cards import SimulatedCard as PaymentCard
@@ -52,6 +54,7 @@ async def sold(floor: Floor, count: int) -> list[str]:
     return orders
 
 
+@pytest.mark.long
 async def test_the_last_esims_are_for_those_who_get_them_and_all_others_get_their_money_back(floor: Floor) -> None:
     await stock_up(floor, STOCK)
     orders = await sold(floor, BUYERS)

@@ -46,6 +46,7 @@ async def on_both(tmp_path: Path, whole_database_url: str | None) -> AsyncGenera
         yield House(floor, whole_database_url or sqlite_url(tmp_path))
 
 
+@pytest.mark.long
 async def test_after_the_upgrade_the_old_id_opens_its_order_and_the_organisation_sees_a_number(on_both: House) -> None:
     house = on_both
     floor, shop = house.floor, house.floor.shop
@@ -78,6 +79,7 @@ async def require_known(operator: httpx.AsyncClient, key: str) -> None:
     assert (said.status_code, said.json()["code"]) == (409, "line_has_packages"), said.text
 
 
+@pytest.mark.long
 async def test_a_word_of_an_old_charge_that_comes_later_brings_no_id_back(house: House) -> None:
     floor, shop = house.floor, house.floor.shop
     before = await shop.buy()
@@ -93,6 +95,7 @@ async def test_a_word_of_an_old_charge_that_comes_later_brings_no_id_back(house:
     assert TOKEN.findall(every_text(house.url)) == []
 
 
+@pytest.mark.long
 async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_the_key_that_was_sent(on_both: House) -> None:
     house, floor, world = on_both, on_both.floor, on_both.floor.shop.world
     before = await failing(floor)
@@ -111,6 +114,7 @@ async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_t
     assert TOKEN.findall(every_text(house.url)) == []
 
 
+@pytest.mark.long
 async def test_a_refund_that_was_committed_and_not_sent_before_the_upgrade_is_made_once(house: House) -> None:
     floor = house.floor
     before = await owed(floor)
@@ -123,6 +127,7 @@ async def test_a_refund_that_was_committed_and_not_sent_before_the_upgrade_is_ma
     assert TOKEN.findall(every_text(house.url)) == []
 
 
+@pytest.mark.long
 async def test_an_esim_that_was_being_drawn_at_the_upgrade_is_drawn_once(house: House) -> None:
     floor = house.floor
     before = await floor.paid()
@@ -138,6 +143,7 @@ async def test_an_esim_that_was_being_drawn_at_the_upgrade_is_drawn_once(house: 
     assert (floor.draws(), await floor.gone(), await floor.told()) == (1, 1, [row.iccid])
 
 
+@pytest.mark.long
 async def test_an_order_whose_worker_died_with_the_old_release_is_never_drawn_again(house: House) -> None:
     floor = house.floor
     before = await floor.paid()
@@ -153,6 +159,7 @@ async def test_an_order_whose_worker_died_with_the_old_release_is_never_drawn_ag
     assert (floor.draws(), await floor.gone(), floor.refunds()) == (1, 0, [PRICE])
 
 
+@pytest.mark.long
 async def test_a_page_that_was_open_at_the_upgrade_pays_its_order(house: House) -> None:
     floor, shop = house.floor, house.floor.shop
     before = (await shop.begin()).order
@@ -163,6 +170,7 @@ async def test_a_page_that_was_open_at_the_upgrade_pays_its_order(house: House) 
     assert ((await floor.row(number)).status, floor.draws()) == ("ready", 1)
 
 
+@pytest.mark.long
 async def test_the_address_that_a_shop_had_at_the_upgrade_is_its_organisations(house: House) -> None:
     shop = house.floor.shop
     await house.upgraded()

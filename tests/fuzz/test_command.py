@@ -37,12 +37,14 @@ def played(stand: AppUnderTest, plan: FuzzPlan = FEW) -> FuzzVerdict:
     return fuzz(stand, plan)
 
 
+@pytest.mark.long
 def test_a_door_that_everybody_passes_is_found_and_found_again(tmp_path: Path) -> None:
     once, again = (played(OpenDoor(tmp_path / name, PLANS)) for name in ("once", "again"))
     assert "GET /v1/connectivity/plans ignored_auth" in {failure.split(": ")[0] for failure in once.failures}
     assert (again.calls, again.statuses, sorted(again.failures)) == (once.calls, once.statuses, sorted(once.failures))
 
 
+@pytest.mark.long
 def test_an_admin_who_may_not_is_found(tmp_path: Path) -> None:
     """What a member is told is no fault; what an admin is told is one."""
     balance = CATALOGUE.operations["modify_account_balance"]

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from operations.catalogue import CATALOGUE
 from tests.fuzz.app_under_test import AppUnderTest, whole_service
 from tests.fuzz.engine import FuzzPlan, fuzz
@@ -30,6 +32,7 @@ def test_a_documented_pattern_means_the_same_in_every_language() -> None:
     assert all(pattern.count(ALSO) == pattern.count(r"\s") for pattern in with_spaces), with_spaces
 
 
+@pytest.mark.long
 def test_an_operation_is_asked_as_often_as_the_plan_says(tmp_path: Path) -> None:
     """It was 25 of 200, without a word: values of answers were drawn from, which to Hypothesis is flaky: get_invoice, seed 1."""
     verdict = fuzz(AppUnderTest(tmp_path, CATALOGUE.operations["get_invoice"]), FuzzPlan(examples=60))
@@ -37,6 +40,7 @@ def test_an_operation_is_asked_as_often_as_the_plan_says(tmp_path: Path) -> None
     assert not verdict.failures
 
 
+@pytest.mark.long
 def test_who_is_told_to_come_back_later_does(tmp_path: Path) -> None:
     """No time passed, and most of its examples met the limit of one minute: retry_connectivity_event, seed 1."""
     verdict = fuzz(AppUnderTest(tmp_path, CATALOGUE.operations["retry_connectivity_event"]), FuzzPlan(examples=60))

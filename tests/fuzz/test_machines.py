@@ -9,6 +9,7 @@ from tests.harness.machine_runner import postgres
 FEW, FEWER = 4, 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OWN)
 def test_the_machine_does_as_its_model(name: str) -> None:
     if name.endswith("postgresql") and postgres() is None:

@@ -5,6 +5,7 @@ the fork server, hands on the signals it gets, and ends as the fork ends. That a
 tests/cli/test_serve.py and others prove with the real command.
 """
 
+import asyncio
 import atexit
 import gc
 import importlib
@@ -24,7 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
+from tests.databases import migrated_file
+
 if TYPE_CHECKING:  # those who only want the program do without
+    from operations.demo import Demo
     from tests.harness.network_cache import NetworkCache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +83,7 @@ def reseller() -> Path:
     listening.bind(str(folder / "socket"))
     listening.listen(64)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
-    words = [sys.executable, "-P", "-m", "tests.harness.fork_server", str(listening.fileno()), str(folder)]
+    words = [sys.executable, "-P", "-m", "tests.harness.fork_server", str(listening.fileno()), str(folder), str(migrated_file())]
     given = {**environment, "PYTHONPATH": str(ROOT)}
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     with (folder / "log").open("wb") as log:
@@ -179,6 +183,55 @@ def attend(listening: socket.socket, kept: "NetworkCache") -> None:
                 caller.close()
 
 
+PATHS = ("connectivity/plans", "connectivity/intents", "connectivity/events", "connectivity/webhook_endpoints", "subscribers?limit=1")
+"""What many tests ask first."""
+
+
+async def answer_once(folder: Path) -> None:
+    """A service of this very process that is asked a little, and ends: what it made of statements and models, every fork has from it.
+
+    It has no socket and no uvicorn, hears no signal and writes no log: the end of one that had would be known to every fork.
+    """
+    import anyio
+    import httpx
+
+    from transports.app import Application
+    from transports.logs import Logs
+    from transports.service import build_service
+    from transports.settings_files import load_settings
+
+    settings = load_settings({"SERVICE_DEMO_LIFE": "false", "SERVICE_DATA": str(folder), "SERVICE_LOG": "off"})
+    service = build_service(settings, "http://127.0.0.1:8000", report=lambda line: None)
+    demos = list["Demo | None"]()
+    app = Application(service, Logs(lambda lines: None, service.clock, secrets=[], human=False), started=demos.append)
+    given, words = anyio.create_memory_object_stream[dict[str, object]](2)
+    started = anyio.Event()
+
+    async def hear(message: object) -> None:
+        del message
+        started.set()
+
+    async with anyio.create_task_group() as tasks, given, words:
+        tasks.start_soon(app, dict[str, object](type="lifespan"), words.receive, hear)
+        await given.send({"type": "lifespan.startup"})
+        await started.wait()
+        key = {"Authorization": f"Bearer {demos[0] and demos[0].api_key}"}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=service.site.base_url, headers=key) as http:
+            for path in PATHS:
+                await http.get(f"/v1/{path}")  # on a busy machine it may be told that the network does not answer in time
+        await given.send({"type": "lifespan.shutdown"})
+
+
+def warm_up(folder: Path, database: Path) -> None:
+    """The fork server is as it was afterwards, but for what it has kept."""
+    folder.mkdir(mode=0o700)
+    shutil.copy(database, folder / "service.db")
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:  # which sets no loop that has ended then
+        runner.run(answer_once(folder))
+    if threading.active_count() > 1:
+        raise RuntimeError(f"a fork has none of these threads: {threading.enumerate()}")
+
+
 def main() -> None:
     gc.disable()  # as the command line begins
     from transports.cli.main import make_app
@@ -190,6 +243,8 @@ def main() -> None:
 
     kept = NetworkCache(Path(sys.argv[2]))
     kept.use()
+    warm_up(Path(sys.argv[2]) / "data", Path(sys.argv[3]))
+    gc.disable()
     gc.collect()
     gc.freeze()
     attend(socket.socket(fileno=int(sys.argv[1])), kept)

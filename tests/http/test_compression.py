@@ -110,6 +110,7 @@ async def test_pages_of_people_and_shops_are_never_compressed(site: Site, path: 
     assert "content-encoding" not in answer.headers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/openapi.json", "/asyncapi.json", "/llms.txt"])
 async def test_a_document_is_compressed_once_and_has_a_validator_for_each_coding(site: Site, path: str) -> None:
     target, host = path.encode(), b"127.0.0.1"

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import orjson
+import pytest
 
 from tests.harness.processes import ROOT
 
@@ -37,6 +38,7 @@ fail()
 """
 
 
+@pytest.mark.long
 def test_whatever_a_process_says_is_a_line_of_json_with_a_level_and_no_secret() -> None:
     said = subprocess.run([sys.executable, "-c", SPEAKING], cwd=ROOT, capture_output=True, check=False)
     lines = [orjson.loads(line) for line in said.stderr.splitlines()]

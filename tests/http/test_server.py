@@ -136,6 +136,7 @@ async def trickle(server: RunningHere, start: bytes, drip: Callable[[int], bytes
 BODY_START = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n%s\r\n{"
 
 
+@pytest.mark.long
 async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_meanwhile(world: World, server: RunningHere) -> None:
     caller = await world.caller(Tier.ENTERPRISE)
     body = BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode()
@@ -172,6 +173,7 @@ async def test_an_answered_request_whose_body_goes_on_for_ever_is_closed(server:
     assert seconds < 10
 
 
+@pytest.mark.long
 async def test_an_idle_connection_is_closed(server: RunningHere) -> None:
     assert (await server.exchange(GET)).count(b"HTTP/1.1 200") == 1
 
@@ -239,6 +241,7 @@ async def test_what_is_not_http_is_a_bad_request(server: RunningHere, sent: byte
     assert (status_of(answer), body_of(answer)["code"]) == (400, "invalid_request")
 
 
+@pytest.mark.long
 async def test_a_request_for_an_upgrade_is_answered_as_if_it_had_not_asked(server: RunningHere) -> None:
     upgrade = GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
     assert status_of(await server.exchange(upgrade)) == 200
@@ -380,6 +383,7 @@ async def test_connections_of_trusted_proxies_are_neither_capped_nor_closed(worl
         await close(held)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("deadlines", "trusted"), [(Deadlines(keep_alive_of_proxies=1), LOOPBACK_NETWORKS), (Deadlines(keep_alive=1), ())])
 async def test_a_trusted_proxys_idle_connection_is_kept_for_a_time_of_its_own(
     world: World, deadlines: Deadlines, trusted: tuple[ClientNetwork, ...]
@@ -452,6 +456,7 @@ async def slow_page(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"after"})
 
 
+@pytest.mark.long
 async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way(
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -502,6 +507,7 @@ async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: Wo
     writer.close()
 
 
+@pytest.mark.long
 async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, server: RunningHere) -> None:
     reader, writer = await server.connect()
     writer.write(await large(world))

@@ -111,6 +111,7 @@ def key_set() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/jwks"
 
 
+@pytest.mark.long
 def test_a_configured_provider_is_asked_for_its_keys_and_mcp_wants_its_own_audience(tmp_path: Path, key_set: str) -> None:
     from registry.clock import SystemClock
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def micro(euros: float) -> int:
     return round(euros * 1_000_000)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=examples(40))
 @given(used_lines())
 def test_whatever_the_records_say_bills_add_up(found: list[UsedLine]) -> None:
@@ -98,6 +100,7 @@ def test_whatever_the_records_say_bills_add_up(found: list[UsedLine]) -> None:
     assert [costs[number] for number in fleet.lines] == sorted(costs.values(), reverse=True)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=examples(40))
 @given(used_lines())
 def test_what_is_shown_of_a_bill_adds_up(found: list[UsedLine]) -> None:

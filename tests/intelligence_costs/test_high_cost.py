@@ -18,6 +18,8 @@ from simulators.server import WireAnswer
 from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, DemoAnswers, open_costs_stage
 from tests.network_facts import OWN_TOKEN
 
+pytestmark = pytest.mark.long
+
 
 def records(stage: CostsStage | DemoAnswers, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""

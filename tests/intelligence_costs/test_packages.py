@@ -16,6 +16,8 @@ from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage, DemoAnswers, open_costs_stage
 
+pytestmark = pytest.mark.long
+
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 
 

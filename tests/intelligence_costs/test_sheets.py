@@ -3,11 +3,14 @@
 from typing import Any
 
 import orjson
+import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, savings
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_costs.stage import CostsStage, DemoAnswers
+
+pytestmark = pytest.mark.long
 
 
 def checked(sheet: Sheet) -> Sheet:

@@ -51,6 +51,7 @@ async def test_a_row_without_an_iccid_is_no_line_and_is_told_to_be_missing(tmp_p
         assert {len(row["iccid"]) for row in found["data"]["lines"]} == {19}
 
 
+@pytest.mark.long
 async def test_the_lines_of_an_accounts_list_are_the_accounts_where_they_do_not_say_so(tmp_path: Path) -> None:
     def change(told: Any) -> None:
         for row in told["subscriberList"]:
@@ -61,6 +62,7 @@ async def test_the_lines_of_an_accounts_list_are_the_accounts_where_they_do_not_
         assert {row["account_id"] for row in (await stage.costs())["data"]["lines"]} == {8101}
 
 
+@pytest.mark.long
 async def test_a_line_that_two_accounts_show_is_counted_once(tmp_path: Path) -> None:
     """It was moved while the lists were read: the older of the two lists still has it."""
     moved: list[Any] = []
@@ -106,6 +108,7 @@ async def test_use_that_was_taken_back_is_no_need(tmp_path: Path) -> None:
         assert {row["need"]["data_mb"] for row in data["lines"]} == {0.0}
 
 
+@pytest.mark.long
 async def test_who_is_connected_to_another_account_sees_nothing_of_the_former_one(stage: CostsStage) -> None:
     """Figures are kept for a minute; these are of the account that they were made for."""
     former = {line.iccid for line in stage.lines()}

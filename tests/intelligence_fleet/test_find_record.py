@@ -47,6 +47,7 @@ def first_line(stage: OperatorStage, account: int = ACCOUNT) -> Line:
     return next(line for line in stage.lines(account) if line.status == "ACTIVE")
 
 
+@pytest.mark.long
 async def test_a_line_is_found_by_any_piece_of_its_numbers_and_nobody_asks_the_network(stage: OperatorStage) -> None:
     line, asked = first_line(stage), len(stage.sent())
     number = line.numbers[-1].number
@@ -60,12 +61,14 @@ async def test_a_line_is_found_by_any_piece_of_its_numbers_and_nobody_asks_the_n
     assert len(stage.sent()) == asked
 
 
+@pytest.mark.long
 async def test_a_piece_that_many_lines_have_shows_twenty_and_says_so(stage: OperatorStage) -> None:
     answer = await records(stage.http, first_line(stage).iccid[:6])
     assert (len(answer["data"]), answer["more"]) == (20, True)
     assert await records(stage.http, first_line(stage).iccid[:3]) == {"object": "record_list", "data": [], "more": False}
 
 
+@pytest.mark.long
 async def test_orders_invoices_and_intents_are_found_by_number_and_id(stage: OperatorStage) -> None:
     order = (await numbered(stage.world, stage.who))["number"]
     billed = (await invoice(stage.world, stage.who))["id"]
@@ -87,6 +90,7 @@ async def test_orders_invoices_and_intents_are_found_by_number_and_id(stage: Ope
     assert [await hits(stranger, q) for q in (order, number, billed, intent, first_line(stage).iccid)] == [[]] * 5
 
 
+@pytest.mark.long
 async def test_people_are_found_by_a_piece_of_name_or_address_and_those_named_whole_come_first(stage: OperatorStage) -> None:
     store, ids = stage.world.store, []
     for address, name in (("berg@fjord.test", "Adam Bergström"), ("ada@fjord.test", "Berg")):
@@ -99,6 +103,7 @@ async def test_people_are_found_by_a_piece_of_name_or_address_and_those_named_wh
     assert await hits(await narrowed(stage, toolsets=("fleet", "setup")), "berg") == [("person", ids[1]), ("person", ids[0])]
 
 
+@pytest.mark.long
 async def test_a_buyer_is_found_by_the_whole_address_alone_until_erased(stage: OperatorStage) -> None:
     order = (await numbered(stage.world, stage.who))["number"]
     row = await stage.world.store.read(find_order, order=order)
@@ -112,6 +117,7 @@ async def test_a_buyer_is_found_by_the_whole_address_alone_until_erased(stage: O
     assert await hits(stage.http, "ada@example.com") == [] and await hits(stage.http, order) == [("order", order)]
 
 
+@pytest.mark.long
 async def test_a_restricted_key_finds_only_what_it_may_list(stage: OperatorStage) -> None:
     mine, other = [line for line in stage.lines() if line.status == "ACTIVE"][:2]
     order = (await numbered(stage.world, stage.who))["number"]
@@ -129,6 +135,7 @@ async def test_a_restricted_key_finds_only_what_it_may_list(stage: OperatorStage
     assert (refused.status_code, refused.json()["code"]) == (403, "credential_restricted")
 
 
+@pytest.mark.long
 async def test_an_organisation_without_a_connection_finds_what_is_not_a_line(stage: OperatorStage) -> None:
     alone = await stage.world.caller(Tier.FREE)
     async with stage.world.client(alone.secret) as http:

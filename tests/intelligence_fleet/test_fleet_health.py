@@ -12,6 +12,8 @@ from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
 from simulators.network.entities import DAY_SECONDS, Line
 from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer, open_fleet_stage, total_of
 
+pytestmark = pytest.mark.long
+
 NOON_DAY = 20_833
 """Days from 1970 to the day that it is."""
 
@@ -181,8 +183,8 @@ async def test_one_account_is_counted_alone(told: HealthAnswers) -> None:
     assert told.one["of"] == told.one["data"]["lines"]["issued"] + told.one["data"]["lines"]["in_stock"]
 
 
-async def test_an_account_of_somebody_else_is_not_there(stage: FleetStage) -> None:
-    strange = await stage.http.post(FLEET_HEALTH, json={"accountId": 8103})
+async def test_an_account_of_somebody_else_is_not_there(few: FleetStage) -> None:
+    strange = await few.http.post(FLEET_HEALTH, json={"accountId": 8103})
     assert (strange.status_code, strange.json()["param"]) == (404, "accountId")
 
 
@@ -192,42 +194,42 @@ async def test_after_a_minute_the_figures_are_made_again_without_a_listing(told:
     assert told.listings == 0
 
 
-async def test_what_could_not_be_counted_or_read_is_said(stage: FleetStage) -> None:
-    stage.trouble("esimStatusPerAccount", code=3, times=2)  # it is asked twice
-    stage.trouble("subscriberUsageOverPeriod", code=3, times=6)
-    partial = await fleet_answer(stage.http, FLEET_HEALTH)
+async def test_what_could_not_be_counted_or_read_is_said(few: FleetStage) -> None:
+    few.trouble("esimStatusPerAccount", code=3, times=2)  # it is asked twice
+    few.trouble("subscriberUsageOverPeriod", code=3, times=6)
+    partial = await fleet_answer(few.http, FLEET_HEALTH)
     assert partial["incomplete"] == snapshot(
         {
             "lines": 2,
             "reasons": [
-                "The packages and use of 2 of 140 lines have not been read yet; that goes on now.",
+                "The packages and use of 2 of 23 lines have not been read yet; that goes on now.",
                 "The eSIMs of 1 accounts could not be counted; theirs are those that the list shows as free.",
             ],
         }
     )
     row = partial["data"]["accounts"][0]
-    assert (row["free_esims"], row["spending_lines"] - row["spending_read"]) == snapshot((14, 2))
-    stage.house.world.sandbox.faults.clear()
-    stage.house.world.clock.advance(901)  # a line that failed is asked again after a quarter of an hour
-    assert (await fleet_answer(stage.http, FLEET_HEALTH))["incomplete"] is None
+    assert (row["free_esims"], row["spending_lines"] - row["spending_read"]) == snapshot((2, 2))
+    few.house.world.sandbox.faults.clear()
+    few.house.world.clock.advance(901)  # a line that failed is asked again after a quarter of an hour
+    assert (await fleet_answer(few.http, FLEET_HEALTH))["incomplete"] is None
 
 
-async def test_without_any_use_the_balance_has_no_end(stage: FleetStage) -> None:
-    stage.trouble("subscriberUsageOverPeriod", code=3, times=None)
-    said = await fleet_answer(stage.http, FLEET_HEALTH)
+async def test_without_any_use_the_balance_has_no_end(few: FleetStage) -> None:
+    few.trouble("subscriberUsageOverPeriod", code=3, times=None)
+    said = await fleet_answer(few.http, FLEET_HEALTH)
     row = said["data"]["accounts"][0]
     assert (row["spent_daily"], row["spending_read"], row["balance_days"]) == (None, 0, None)
     assert said["incomplete"]["lines"] > 0
 
 
-async def test_lines_that_no_list_shows_are_said_to_be_missing(stage: FleetStage) -> None:
-    stage.trouble("listSubscriber", has_more=True, times=None)
-    reasons = (await fleet_answer(stage.http, FLEET_HEALTH))["incomplete"]["reasons"]
+async def test_lines_that_no_list_shows_are_said_to_be_missing(few: FleetStage) -> None:
+    few.trouble("listSubscriber", has_more=True, times=None)
+    reasons = (await fleet_answer(few.http, FLEET_HEALTH))["incomplete"]["reasons"]
     assert "The charging system's lists did not show every line; those it left out are in no figure." in reasons
 
 
-async def test_a_fleet_that_cannot_be_listed_is_the_networks_failure(stage: FleetStage) -> None:
-    stage.trouble("listSubscriber", code=3, times=None)
-    said = await stage.http.post(FLEET_HEALTH, json={})
+async def test_a_fleet_that_cannot_be_listed_is_the_networks_failure(few: FleetStage) -> None:
+    few.trouble("listSubscriber", code=3, times=None)
+    said = await few.http.post(FLEET_HEALTH, json={})
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
     assert said.json()["error"].startswith("The charging system failed")

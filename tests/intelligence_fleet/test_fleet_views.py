@@ -68,6 +68,7 @@ async def test_endings_of_any_length_are_found(stage: OperatorStage) -> None:
         assert line.iccid in {row["iccid"] for row in await found(stage.http, text=line.iccid[-length:])}
 
 
+@pytest.mark.long
 async def test_pages_in_every_order_show_each_line_once(stage: OperatorStage) -> None:
     whole = {line.iccid for line in own_lines(stage)}
     for sort in ("subscriber_id", "iccid", "last_used", "-last_used", "-data_left", "package_ends"):
@@ -82,6 +83,7 @@ async def test_pages_in_every_order_show_each_line_once(stage: OperatorStage) ->
         assert set(seen) == whole
 
 
+@pytest.mark.long
 async def test_a_cursor_of_another_order_is_refused(stage: OperatorStage) -> None:
     said = await stage.http.get(LINES, params={"limit": 5, "sort": "last_used"})
     cursor = next_cursor(said)
@@ -89,6 +91,7 @@ async def test_a_cursor_of_another_order_is_refused(stage: OperatorStage) -> Non
     assert (refused.status_code, refused.json()["param"]) == (400, "starting_after")
 
 
+@pytest.mark.long
 async def test_what_a_call_has_changed_is_found_at_once(stage: OperatorStage) -> None:
     line = next(line for line in own_lines(stage) if line.status == "ACTIVE")
     before = await count(stage.http, status="SUSPENDED")
@@ -99,6 +102,7 @@ async def test_what_a_call_has_changed_is_found_at_once(stage: OperatorStage) ->
     assert stage.asked("listSubscriber") == asked
 
 
+@pytest.mark.long
 async def test_a_key_for_some_lines_sees_those_alone_whatever_it_asks(stage: OperatorStage) -> None:
     line, other = own_lines(stage)[3], own_lines(stage)[4]
     _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(line.iccid,)))
@@ -119,6 +123,7 @@ async def test_an_account_of_others_is_not_found(stage: OperatorStage) -> None:
         assert (said.status_code, said.json()["param"]) == (404, "accountId")
 
 
+@pytest.mark.long
 async def test_a_trouble_is_told_with_what_mends_it_and_is_gone_when_it_was_mended(stage: OperatorStage) -> None:
     first = (await stage.http.get(PROBLEMS, params={"cause": "suspended"})).json()
     rows = first["data"]["lines"]
@@ -134,6 +139,7 @@ async def test_a_trouble_is_told_with_what_mends_it_and_is_gone_when_it_was_mend
     assert later["data"]["lines_with_problems"] == first["data"]["lines_with_problems"] - 1
 
 
+@pytest.mark.long
 async def test_what_mends_a_problem_is_an_operation_with_arguments_that_it_takes(stage: OperatorStage) -> None:
     own = await stage.beside(token=OWN_TOKEN)
     answer = (await own.get(PROBLEMS, params={"limit": 200})).json()
@@ -144,6 +150,7 @@ async def test_what_mends_a_problem_is_an_operation_with_arguments_that_it_takes
         binding_of(operation).validate(binding_of(operation).arguments(step["arguments"]))
 
 
+@pytest.mark.long
 async def test_the_status_says_how_far_the_fleet_was_read(stage: OperatorStage) -> None:
     before = (await stage.http.get(STATUS)).json()
     assert (before["status"], before["lines"], before["listed_at"]) == ("never_read", 0, None)
@@ -158,6 +165,7 @@ async def test_the_status_says_how_far_the_fleet_was_read(stage: OperatorStage) 
     assert after["calls_made"] > len(own_lines(stage))
 
 
+@pytest.mark.long
 async def test_a_charging_system_that_fails_is_said_and_what_is_known_is_answered(stage: OperatorStage) -> None:
     known = await found(stage.http)
     stage.trouble("listSubscriber", code=3, times=None)

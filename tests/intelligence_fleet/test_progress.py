@@ -10,17 +10,18 @@ from tests.harness.processes import running
 from tests.intelligence_fleet.stage import FleetStage
 
 
-async def test_a_model_is_told_how_far_a_first_look_has_come(stage: FleetStage) -> None:
+@pytest.mark.long
+async def test_a_model_is_told_how_far_a_first_look_has_come(few: FleetStage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, total, message))
 
-    async with stage.house.connect(stage.managed) as client:
+    async with few.house.connect(few.managed) as client:
         await client.call_tool("marketing_intelligence", {}, progress_callback=tell)
-    done = [(progress, message) for progress, total, message in told if total == 140]
+    done = [(progress, message) for progress, total, message in told if total == 23]
     assert len(done) == len(told)
-    assert (140, "Read 140 of 140 lines") in done
+    assert (23, "Read 23 of 23 lines") in done
 
 
 @pytest.fixture
@@ -30,6 +31,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+@pytest.mark.long
 def test_a_person_at_a_terminal_sees_it_on_one_line_that_goes(place: Path) -> None:
     code, shown = at_terminal("call", "marketing_intelligence", "--json", cwd=place)
     assert code == 0, shown

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from operations.intelligence import fleet_health, marketing_intelligence
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer
+from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer, open_fleet_stage
 
 CANARY = "Canary 4711"
 
@@ -42,22 +44,30 @@ def public(sheet: Sheet) -> str:
     return str([sheet["title"], sheet["headline"], sheet["figures"], sheet["charts"], tables])
 
 
-async def test_names_stand_where_strangers_do_not_look(stage: FleetStage) -> None:
-    await renamed(stage)
-    health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
-    market: Any = await fleet_answer(stage.all, MARKET)
-    for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
+@pytest.fixture(scope="module")
+async def sheets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sheet, Sheet]:
+    """Both reports of a fleet in which everything has the name."""
+    async with open_fleet_stage(tmp_path_factory.mktemp("sheets")) as stage:
+        await renamed(stage)
+        health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
+        market: Any = await fleet_answer(stage.all, MARKET)
+        return fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)
+
+
+@pytest.mark.long
+async def test_names_stand_where_strangers_do_not_look(sheets: tuple[Sheet, Sheet]) -> None:
+    for sheet in sheets:
         assert CANARY in private(sheet) and CANARY not in public(sheet)
 
 
-async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: FleetStage) -> None:
-    health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
-    market: Any = await fleet_answer(stage.all, MARKET)
-    for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
+@pytest.mark.long
+async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(sheets: tuple[Sheet, Sheet]) -> None:
+    for sheet in sheets:
         assert all(len(row) == len(table["columns"]) for table in sheet["tables"] for row in table["rows"])
         assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
 
 
+@pytest.mark.long
 async def test_a_report_says_at_once_how_it_stands(stage: FleetStage) -> None:
     health: Any = await fleet_answer(stage.http, FLEET_HEALTH)
     market: Any = await fleet_answer(stage.http, MARKET)

@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def samples_of(values: list[int]) -> list[DaySample]:
     return [DaySample(place, value, place % 7 >= 5) for place, value in enumerate(values)]
 
 
+@pytest.mark.long
 @given(days, st.integers(0, 60), st.booleans(), st.one_of(st.none(), st.integers(0, 60)), st.booleans())
 def test_weights_add_up_to_a_score_between_nothing_and_a_hundred(
     used: list[bool], silent: int, active: bool, unsupplied: int | None, no_balance: bool
@@ -40,12 +42,14 @@ def test_weights_add_up_to_a_score_between_nothing_and_a_hundred(
     assert 0 <= score.points <= 100
 
 
+@pytest.mark.long
 @given(days, st.integers(0, 55))
 def test_a_longer_silence_never_lowers_a_score(used: list[bool], silent: int) -> None:
     shorter, longer = (score_churn(signs_of(used, length)).points for length in (silent, silent + 1))
     assert shorter <= longer
 
 
+@pytest.mark.long
 @given(days, st.integers(0, 55), st.integers(0, 55))
 def test_a_longer_time_without_a_package_never_lowers_a_score(used: list[bool], silent: int, without: int) -> None:
     none = score_churn(signs_of(used, silent)).points
@@ -59,6 +63,7 @@ def test_five_silent_days_of_a_traveller_who_rests_are_nothing_and_of_a_daily_li
     assert silence_points(5, inter_use_model(daily)) > 20
 
 
+@pytest.mark.long
 @given(days)
 def test_odds_begin_at_one_and_fall_with_every_day(used: list[bool]) -> None:
     odds = [silence_odds(inter_use_model(used), length) for length in range(30)]
@@ -85,6 +90,7 @@ def test_a_multiple_of_all_figures_has_the_same_anomalies(values: list[int], tim
     assert [spike.place for spike in found] == [spike.place for spike in scaled]
 
 
+@pytest.mark.long
 @given(figures, st.randoms(use_true_random=False))
 def test_the_order_of_days_changes_nothing(values: list[int], random: Random) -> None:
     samples = samples_of(values)
@@ -92,6 +98,7 @@ def test_the_order_of_days_changes_nothing(values: list[int], random: Random) ->
     assert find_spikes(samples, 1_000_000) == find_spikes(shuffled, 1_000_000)
 
 
+@pytest.mark.long
 @given(figures)
 def test_what_stands_out_lies_beyond_what_was_expected(values: list[int]) -> None:
     for spike in find_spikes(samples_of(values), 1_000_000):
@@ -99,6 +106,7 @@ def test_what_stands_out_lies_beyond_what_was_expected(values: list[int]) -> Non
         assert spike.figure > 1_000_000
 
 
+@pytest.mark.long
 @given(st.integers(10**6, 10**10), st.integers(6, 28))
 def test_the_same_every_day_is_no_anomaly(value: int, count: int) -> None:
     assert find_spikes(samples_of([value] * count), 1) == []

@@ -1,14 +1,23 @@
 """Which lines are about to be given up: over HTTP and MCP, for a fleet and for one line."""
 
+from pathlib import Path
+
 import orjson
 import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
 from registry.caller import Tier
-from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
+from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer, planted_answer
 from tests.sandbox.planted import planted
 from tests.tables import tabled
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+async def told(tmp_path: Path) -> FleetAnswers:
+    return await planted_answer(tmp_path, CHURN)
 
 
 async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
@@ -74,7 +83,7 @@ async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: UsageStag
 
 @pytest.mark.rule("4.7.10")
 async def test_the_factors_add_up_to_every_score(told: FleetAnswers) -> None:
-    rows = told.churn["data"]["lines"]
+    rows = told.answer["data"]["lines"]
     assert len(rows) > 50
     for row in rows:
         assert round(sum(factor["weight"] for factor in row["factors"]), 1) == row["score"] <= 100
@@ -84,7 +93,7 @@ async def test_the_factors_add_up_to_every_score(told: FleetAnswers) -> None:
 
 
 async def test_every_line_is_scored_or_counted_apart(told: FleetAnswers) -> None:
-    said = told.churn
+    said = told.answer
     data = said["data"]
     assert said["incomplete"] is None
     assert sum(band["lines"] for band in data["bands"].values()) == said["sampled"] == len(data["lines"])
@@ -96,45 +105,45 @@ async def test_every_line_is_scored_or_counted_apart(told: FleetAnswers) -> None
 @pytest.mark.rule("4.7.10")
 async def test_lines_that_were_made_to_leave_are_mostly_at_high_risk(told: FleetAnswers) -> None:
     truth = planted(SEED, PLANTED).truth
-    high = {row["iccid"] for row in told.churn["data"]["lines"] if row["band"] == "high"}
+    high = {row["iccid"] for row in told.answer["data"]["lines"] if row["band"] == "high"}
     judged = high & {*truth.gone, *truth.staying}
     assert len(judged & {*truth.gone}) >= 0.75 * len(judged) > 0
     assert len(high & {*truth.churn}) >= 0.7 * len(told.iccids & {*truth.churn}) > 0
 
 
 async def test_who_only_pauses_is_not_at_high_risk(told: FleetAnswers) -> None:
-    rows = told.churn["data"]["lines"]
+    rows = told.answer["data"]["lines"]
     pausing = {*planted(SEED, PLANTED).truth.negatives["pause"]}
     found_ = [row["band"] for row in rows if row["iccid"] in pausing]
     assert found_
     assert found_.count("high") <= len(found_) // 3
 
 
-async def test_pages_show_one_state(fleet: UsageStage) -> None:
-    whole = (await fleet.churn(limit=500))["data"]["lines"]
-    asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages")
+async def test_pages_show_one_state(half: UsageStage) -> None:
+    whole = (await half.churn(limit=500))["data"]["lines"]
+    asked = half.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages")
     pages, cursor = [], None
     while True:
-        given = {"limit": 40} | ({"starting_after": cursor} if cursor else {})
-        said = await fleet.http.post(CHURN, json=given)
+        given = {"limit": 9} | ({"starting_after": cursor} if cursor else {})
+        said = await half.http.post(CHURN, json=given)
         pages += said.json()["data"]["lines"]
         if "next" not in said.links:
             break
         cursor = said.links["next"]["starting_after"]
-        fleet.lines()[0].last_usage_at = None  # nothing of a later state is seen
+        half.lines()[0].last_usage_at = None  # nothing of a later state is seen
     assert pages == whole
-    assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages") == asked
+    assert half.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages") == asked
 
 
-async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> None:
-    fleet.trouble("subscriberUsageOverPeriod", code=7, times=3)
-    said = await fleet.churn(limit=500)
+async def test_a_line_that_is_not_answered_for_is_counted(half: UsageStage) -> None:
+    half.trouble("subscriberUsageOverPeriod", code=7, times=3)
+    said = await half.churn(limit=500)
     missing = said["incomplete"]["lines"]
     assert missing > 0
-    assert said["incomplete"]["reasons"][0] == "The packages and use of 3 of 56 lines have not been read yet; that goes on now."
+    assert said["incomplete"]["reasons"][0] == "The packages and use of 3 of 28 lines have not been read yet; that goes on now."
     assert said["sampled"] + missing + sum(said["data"]["not_scored"].values()) == said["of"]
-    fleet.wait_after_failures()
-    again = await fleet.churn(limit=500)
+    half.wait_after_failures()
+    again = await half.churn(limit=500)
     assert again["incomplete"] is None
     assert again["sampled"] == said["sampled"] + missing
 
@@ -153,13 +162,13 @@ async def test_a_line_that_was_never_used_has_no_score(stage: UsageStage) -> Non
     assert stage.asked("subscriberUsageOverPeriod") == 0
 
 
-async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: UsageStage) -> None:
-    result = await fleet.tool("churn_risk", {})
+async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(half: UsageStage) -> None:
+    result = await half.tool("churn_risk", {})
     said = result["structuredContent"]
     assert len(said["data"]["lines"]) == 10
     assert len(orjson.dumps(said)) < 6_000
-    rest = await fleet.tool("churn_risk", {"starting_after": result["_meta"]["next"]})
-    whole = (await fleet.churn(limit=20))["data"]["lines"]
+    rest = await half.tool("churn_risk", {"starting_after": result["_meta"]["next"]})
+    whole = (await half.churn(limit=20))["data"]["lines"]
     assert [*said["data"]["lines"], *rest["structuredContent"]["data"]["lines"]] == whole
 
 

@@ -177,6 +177,7 @@ def used_in(network: Network, line: Line, iso2: str, days_ago: int) -> None:
                     for cdr in line.cdrs]  # fmt: skip
 
 
+@pytest.mark.long
 async def test_a_fleet_tells_of_lines_that_entered_an_unusual_country_with_what_says_so(world: World, http: httpx.AsyncClient) -> None:
     line, network = await at_home(world), await world.network()
     for days_ago in (2, 1):
@@ -200,6 +201,7 @@ async def test_a_fleet_tells_of_lines_that_entered_an_unusual_country_with_what_
     )
 
 
+@pytest.mark.long
 async def test_a_pushed_location_alone_tells_of_an_entry_and_names_its_minute(world: World, http: httpx.AsyncClient) -> None:
     line = await at_home(world, 1)
     assert line.iccid not in {row["iccid"] for row in (await entries(http))["data"]["entries"]}
@@ -211,6 +213,7 @@ async def test_a_pushed_location_alone_tells_of_an_entry_and_names_its_minute(wo
     assert not row["there_now"]  # its registration is of Norway, and is believed first
 
 
+@pytest.mark.long
 async def test_entries_come_in_pages_newest_first_within_the_days_that_are_asked_for(world: World, http: httpx.AsyncClient) -> None:
     network = await world.network()
     for number, days_ago in enumerate((20, 3, 1)):
@@ -233,6 +236,7 @@ async def test_entries_come_in_pages_newest_first_within_the_days_that_are_asked
     }
 
 
+@pytest.mark.long
 async def test_a_country_where_the_line_often_is_and_a_return_within_two_weeks_are_no_entries(
     world: World, http: httpx.AsyncClient
 ) -> None:
@@ -247,6 +251,7 @@ async def test_a_country_where_the_line_often_is_and_a_return_within_two_weeks_a
     assert row["first_seen"] == "2027-01-03T00:00:00Z"
 
 
+@pytest.mark.long
 async def test_a_key_for_some_lines_learns_of_the_entries_of_no_other(world: World) -> None:
     one, other = await at_home(world), await at_home(world, 1)
     network = await world.network()

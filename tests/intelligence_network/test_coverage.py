@@ -45,6 +45,7 @@ def others(stage: DiagnosisStage, count: int) -> list[Line]:
     return [line for line in found if line.id != stage.line.id and line.profile_id == stage.line.profile_id][:count]
 
 
+@pytest.mark.long
 async def test_a_covered_line_is_counted_and_not_listed(stage: DiagnosisStage) -> None:
     assert await row_of(stage) is None
     data = (await stage.answer(COVERAGE_AUDIT))["data"]
@@ -53,6 +54,7 @@ async def test_a_covered_line_is_counted_and_not_listed(stage: DiagnosisStage) -
     assert row["covered"] == row["lines"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.7.22")
 async def test_a_mis_steered_line_is_told_with_its_cost_and_what_it_could_be_on(stage: DiagnosisStage) -> None:
     await missteer(stage)
@@ -80,6 +82,7 @@ async def test_a_mis_steered_line_is_told_with_its_cost_and_what_it_could_be_on(
     )
 
 
+@pytest.mark.long
 async def test_a_line_that_is_on_a_covered_network_by_chance_is_found_by_its_use(stage: DiagnosisStage) -> None:
     beside, once = others(stage, 2)
     await missteer(stage, [stage.line, beside, once])
@@ -96,6 +99,7 @@ async def test_a_line_that_is_on_a_covered_network_by_chance_is_found_by_its_use
     assert await row_of(stage, once) is None
 
 
+@pytest.mark.long
 async def test_a_line_is_told_where_it_uses_data_though_no_other_line_of_its_zone_was_met_outside(stage: DiagnosisStage) -> None:
     beside, *_ = others(stage, 2)
     await missteer(stage, [beside])
@@ -105,6 +109,7 @@ async def test_a_line_is_told_where_it_uses_data_though_no_other_line_of_its_zon
     assert (row["verdict"], row["judged_by"], row["network"]["operator"]) == ("mis_steered", "usage", "Telia")
 
 
+@pytest.mark.long
 async def test_what_could_not_be_read_is_asked_for_again(stage: DiagnosisStage) -> None:
     await missteer(stage)
     stage.fail("listSteeringList")
@@ -113,6 +118,7 @@ async def test_what_could_not_be_read_is_asked_for_again(stage: DiagnosisStage) 
     assert (await stage.answer(COVERAGE_AUDIT))["incomplete"] is None
 
 
+@pytest.mark.long
 async def test_lines_that_could_not_be_read_are_in_no_verdict_and_are_counted(stage: DiagnosisStage) -> None:
     stage.world.sandbox.faults.add(NetworkFault("listSubscriberPrepaidPackages", code=3, times=5))
     said = await stage.answer(COVERAGE_AUDIT)
@@ -129,12 +135,14 @@ async def test_lines_that_could_not_be_read_are_in_no_verdict_and_are_counted(st
     assert (whole["incomplete"], whole["sampled"] + whole["data"]["totals"]["not_active"]) == (None, FLEET_LINES)
 
 
+@pytest.mark.long
 async def test_an_audit_says_when_it_was_made(stage: DiagnosisStage) -> None:
     made = await stage.answer(COVERAGE_AUDIT)
     stage.world.clock.advance(30)
     assert (await stage.answer(COVERAGE_AUDIT))["generated_at"] == made["generated_at"]
 
 
+@pytest.mark.long
 async def test_use_that_was_taken_back_is_on_no_network_outside(stage: DiagnosisStage) -> None:
     beside, *_ = others(stage, 2)
     await missteer(stage, [stage.line, beside])
@@ -147,6 +155,7 @@ async def test_use_that_was_taken_back_is_on_no_network_outside(stage: Diagnosis
     assert beside.cdrs and await row_of(stage, beside) is None
 
 
+@pytest.mark.long
 async def test_a_line_where_its_zone_has_no_network_is_offered_a_package(stage: DiagnosisStage) -> None:
     await leave_the_zone(stage)
     row = await row_of(stage)
@@ -161,6 +170,7 @@ async def test_a_line_where_its_zone_has_no_network_is_offered_a_package(stage: 
     assert offered.cost == min(fitting)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", [strip, expire], ids=["none", "expired"])
 async def test_a_line_without_a_package_is_told_so(stage: DiagnosisStage, act: Any) -> None:
     await act(stage)
@@ -171,6 +181,7 @@ async def test_a_line_without_a_package_is_told_so(stage: DiagnosisStage, act: A
     assert (row["action"] == "offer_package") == (row["offer"] is not None) and row["action"] in ("offer_package", "none")
 
 
+@pytest.mark.long
 async def test_a_line_that_was_not_seen_lately_is_not_judged(stage: DiagnosisStage) -> None:
     line = stage.line
     await leave_the_zone(stage)
@@ -183,6 +194,7 @@ async def test_a_line_that_was_not_seen_lately_is_not_judged(stage: DiagnosisSta
     assert (await stage.answer(COVERAGE_AUDIT))["data"]["totals"]["not_seen_lately"] == before - 1
 
 
+@pytest.mark.long
 async def test_a_line_that_nobody_saw_for_a_week_is_no_longer_judged(stage: DiagnosisStage) -> None:
     await leave_the_zone(stage)
     assert await row_of(stage) is not None
@@ -191,6 +203,7 @@ async def test_a_line_that_nobody_saw_for_a_week_is_no_longer_judged(stage: Diag
     assert await row_of(stage) is None
 
 
+@pytest.mark.long
 async def test_a_line_that_only_registered_lately_is_judged_by_its_registration(stage: DiagnosisStage) -> None:
     await leave_the_zone(stage)
     stage.line.last_usage_at = stage.network.now - 20 * DAY_SECONDS
@@ -199,6 +212,7 @@ async def test_a_line_that_only_registered_lately_is_judged_by_its_registration(
     assert (row["verdict"], row["seen"]) == ("outside_zone", "2027-01-15T12:00:00Z")
 
 
+@pytest.mark.long
 async def test_every_line_of_the_fleet_is_counted_once(stage: DiagnosisStage) -> None:
     await missteer(stage)
     said = await stage.answer(COVERAGE_AUDIT, limit=200)
@@ -212,6 +226,7 @@ async def test_every_line_of_the_fleet_is_counted_once(stage: DiagnosisStage) ->
         assert round(sum(row[name] for row in said["data"]["networks"]), 6) == said["data"][name]
 
 
+@pytest.mark.long
 async def test_pages_are_of_one_state_and_hold_every_line_once(stage: DiagnosisStage) -> None:
     await missteer(stage, others(stage, 5))
     whole = (await stage.answer(COVERAGE_AUDIT, limit=200))["data"]["lines"]
@@ -240,6 +255,7 @@ async def test_a_cursor_of_something_else_is_refused_before_anybody_is_asked(sta
     assert (said["param"], stage.sent(before)) == ("starting_after", [])
 
 
+@pytest.mark.long
 async def test_what_advice_needs_and_cannot_be_read_is_said_and_the_rest_is_told(stage: DiagnosisStage) -> None:
     await missteer(stage)
     stage.fail("listSteeringList")
@@ -258,6 +274,7 @@ async def test_what_advice_needs_and_cannot_be_read_is_said_and_the_rest_is_told
     assert (row["verdict"], row["outside"]["bytes"], len(row["could_use"])) == ("mis_steered", 10 << 20, 1)
 
 
+@pytest.mark.long
 async def test_when_the_charging_system_fails_later_what_is_known_is_told(stage: DiagnosisStage) -> None:
     await leave_the_zone(stage)
     known = await row_of(stage)
@@ -269,11 +286,13 @@ async def test_when_the_charging_system_fails_later_what_is_known_is_told(stage:
     assert said["incomplete"]["reasons"][0].startswith("The charging system could not be read")
 
 
+@pytest.mark.long
 async def test_a_fleet_of_which_nothing_can_be_read_is_the_networks_failure(stage: DiagnosisStage) -> None:
     stage.fail("listDetailedLocationZone")
     assert (await stage.answer(COVERAGE_AUDIT, 502))["code"] == "ocs_error"
 
 
+@pytest.mark.long
 async def test_lines_are_read_once_and_then_no_line_is(stage: DiagnosisStage) -> None:
     issued = sum(line.sim.status != "FREE" for line in stage.lines())
     await stage.answer(COVERAGE_AUDIT)
@@ -288,6 +307,7 @@ async def test_lines_are_read_once_and_then_no_line_is(stage: DiagnosisStage) ->
     assert of_lines.isdisjoint(stage.sent(before)) and len(stage.sent(before)) <= 8
 
 
+@pytest.mark.long
 async def test_a_tool_call_that_names_no_limit_is_small(stage: DiagnosisStage) -> None:
     await missteer(stage, others(stage, 12))
     async with stage.agent() as client:
@@ -297,6 +317,7 @@ async def test_a_tool_call_that_names_no_limit_is_small(stage: DiagnosisStage) -
     assert len(orjson.dumps(said.structured_content)) < 6000
 
 
+@pytest.mark.long
 async def test_names_that_mean_harm_come_clean_and_in_values_only(stage: DiagnosisStage) -> None:
     await missteer(stage)
     for network in [one for one in stage.network.networks.values() if one.iso2 == "no"]:

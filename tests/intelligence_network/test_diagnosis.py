@@ -324,6 +324,7 @@ async def test_a_session_that_nobody_paid_for_speaks_for_the_cause(stage: Diagno
     assert [(row["rule"], row["value"]) for row in cause["evidence"]] == [("data_left", 0), ("session_refused", "4012")]
 
 
+@pytest.mark.long
 async def test_a_limit_that_nobody_feels_is_no_cause(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.hlr_set_bitrate(stage.line.imsi, "KB_20480")
     said = (await stage.diagnosis())["data"]

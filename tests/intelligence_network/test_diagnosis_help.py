@@ -96,6 +96,7 @@ async def test_problems_that_could_not_be_judged_are_none_and_it_is_said(stage: 
     ]
 
 
+@pytest.mark.long
 async def test_older_weeks_are_read_live_where_no_fleet_has_them_and_not_again_where_it_does(stage: DiagnosisStage) -> None:
     stage.line.activated_at = stage.line.sim.affected_at = stage.network.now - 80 * DAY_SECONDS
     before = stage.asked("subscriberUsageOverPeriod")
@@ -214,6 +215,7 @@ async def test_a_push_is_named_once_where_the_list_is_known_to_lead_to_a_covered
     assert "wait" in step["why"]
 
 
+@pytest.mark.long
 async def test_another_list_is_named_where_its_own_leads_past_the_package(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ async def trial(market: Market, tally: Counter[str]) -> None:
                 assert row["verdict"] != "keep" or row["margin"] >= 0, row
 
 
+@pytest.mark.long
 def test_no_advice_costs_the_operator_or_the_customer_more_than_what_is() -> None:
     tally = Counter[str]()
 

@@ -3,6 +3,7 @@
 from typing import Any, get_args
 
 import orjson
+import pytest
 
 from operations.intelligence import line_diagnosis, network_coverage
 from operations.intelligence.diagnosis.causes import DiagnosisCause
@@ -37,6 +38,7 @@ async def poison(stage: DiagnosisStage) -> None:
     stage.registered(f"5004 refused {HOSTILE}", stage.network.now)
 
 
+@pytest.mark.long
 async def test_an_audit_is_told_without_names_and_lines(stage: DiagnosisStage) -> None:
     await missteer(stage, [stage.line, *others(stage, 3)])
     await poison(stage)
@@ -48,6 +50,7 @@ async def test_an_audit_is_told_without_names_and_lines(stage: DiagnosisStage) -
     assert stage.line.iccid in orjson.dumps(sheet).decode()
 
 
+@pytest.mark.long
 async def test_a_fleet_that_is_covered_is_told_in_a_sentence(stage: DiagnosisStage) -> None:
     for line in stage.network.lines_of(8101):
         line.statuses[-1].status = "SUSPENDED" if line.id != stage.line.id else "ACTIVE"

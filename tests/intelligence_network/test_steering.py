@@ -22,6 +22,7 @@ from tests.intelligence_network.steering import (
 from tests.network_facts import HOUR, MINUTE
 
 
+@pytest.mark.long
 async def test_where_the_list_leads_past_the_package_another_list_is_named_and_then_a_push(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -39,6 +40,7 @@ async def test_where_the_list_leads_past_the_package_another_list_is_named_and_t
     assert [one["network_cost_per_mib"] for one in row["could_use"]] == [0.001]
 
 
+@pytest.mark.long
 async def test_a_push_is_not_advised_again_within_a_day_nor_before_the_line_was_seen(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -57,6 +59,7 @@ async def test_a_push_is_not_advised_again_within_a_day_nor_before_the_line_was_
     assert (await audit_row(stage, wrong[0]))["why"] == "push_did_not_help"
 
 
+@pytest.mark.long
 async def test_a_line_whose_list_is_right_is_pushed_to_once(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -71,6 +74,7 @@ async def test_a_line_whose_list_is_right_is_pushed_to_once(stage: DiagnosisStag
     assert (await audit_row(stage, right[0]))["why"] == "pushed_lately"
 
 
+@pytest.mark.long
 async def test_a_list_that_was_given_and_not_pushed_is_to_be_pushed(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -81,6 +85,7 @@ async def test_a_list_that_was_given_and_not_pushed_is_to_be_pushed(stage: Diagn
     assert (await audit_row(stage, wrong[0]))["action"] == "push_steering"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("times", [1.01, 18])
 async def test_a_network_that_is_dearer_for_the_operator_is_never_advised(stage: DiagnosisStage, times: float) -> None:
     good, bad, *_ = norwegian_networks(stage)
@@ -93,6 +98,7 @@ async def test_a_network_that_is_dearer_for_the_operator_is_never_advised(stage:
     assert [one["network_cost_per_mib"] for one in row["could_use"]] == [5_000 * times // 1 / MICRO]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [0, 1], ids=["where it would be", "where it is"])
 async def test_an_inactive_rule_is_no_price_of_nothing(stage: DiagnosisStage, place: int) -> None:
     good, bad, *_ = norwegian_networks(stage)
@@ -105,6 +111,7 @@ async def test_an_inactive_rule_is_no_price_of_nothing(stage: DiagnosisStage, pl
     assert [one["network_cost_per_mib"] for one in row["could_use"]] == [None if place == 0 else 0.001]
 
 
+@pytest.mark.long
 async def test_a_list_that_leads_to_a_dear_network_elsewhere_is_not_advised(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -129,6 +136,7 @@ async def test_a_list_that_leads_to_a_dear_network_elsewhere_is_not_advised(stag
     assert (await audit_row(stage, wrong[1]))["action"] == "change_steering_list"
 
 
+@pytest.mark.long
 async def test_of_few_lines_it_is_not_concluded_where_a_list_leads(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -137,6 +145,7 @@ async def test_of_few_lines_it_is_not_concluded_where_a_list_leads(stage: Diagno
     assert (await audit_row(stage, wrong[0]))["why"] == "no_list_known"
 
 
+@pytest.mark.long
 async def test_a_line_without_a_list_is_given_the_one_that_leads_to_its_package(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -147,6 +156,7 @@ async def test_a_line_without_a_list_is_given_the_one_that_leads_to_its_package(
     assert (row["action"], row["why"], row["steering_list"]) == ("change_steering_list", "no_list", None)
 
 
+@pytest.mark.long
 async def test_a_mis_steered_line_is_steered_in_every_answer_and_offered_no_other_package(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000, selling=300_000)
@@ -160,6 +170,7 @@ async def test_a_mis_steered_line_is_steered_in_every_answer_and_offered_no_othe
     assert plan["best"] == plan["now"] and plan["now"]["usage_income"] > 5.0
 
 
+@pytest.mark.long
 async def test_a_line_on_a_dear_covered_network_is_led_to_a_cheaper_one(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -177,6 +188,7 @@ async def test_a_line_on_a_dear_covered_network_is_led_to_a_cheaper_one(stage: D
     assert (await cost_row(stage, dear[0]))["why"] == "pushed_lately"
 
 
+@pytest.mark.long
 async def test_a_plan_of_its_own_may_charge_a_customer_more_elsewhere(stage: DiagnosisStage) -> None:
     """What no package would pay on the other network is charged by a tariff, which is the line's only if its records say so."""
     good, bad, *_ = norwegian_networks(stage)
@@ -189,6 +201,7 @@ async def test_a_plan_of_its_own_may_charge_a_customer_more_elsewhere(stage: Dia
     assert (await audit_row(stage, wrong[0]))["why"] == "price_not_known"
 
 
+@pytest.mark.long
 async def test_a_network_has_one_code_in_an_answer(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)
@@ -210,6 +223,7 @@ def charged(line: Line) -> int:
     return sum(cdr.subscriber_cost for cdr in line.cdrs)
 
 
+@pytest.mark.long
 async def test_a_package_is_offered_only_where_it_costs_less_than_what_was_charged(stage: DiagnosisStage) -> None:
     good, *_ = norwegian_networks(stage)
     price(stage, good, 1_000, selling=200_000)

@@ -1,9 +1,13 @@
 """The composites find what was planted in a network, and add up what its own records say; benchmarks/intelligence.py measures how well."""
 
+import pytest
+
 from benchmarks.intelligence_advice import HELPED, advice
 from benchmarks.intelligence_behaviour import anomalies, churn
 from benchmarks.intelligence_scores import Score, costs, country_entry, coverage, diagnosis, health, market, packages
 from tests.intelligence_truth.conftest import Measured
+
+pytestmark = pytest.mark.long
 
 
 def shares(scores: list[Score]) -> dict[str, float]:

@@ -23,6 +23,8 @@ from tests.network_facts import HOUR, MIB
 from tests.sandbox.planted import MIDNIGHT
 from tests.sandbox.small import BERGEN, NORWAY, OSLO, SMALL_NOON, STOCKHOLM, small_world, template
 
+pytestmark = pytest.mark.long
+
 FIRST_MIDNIGHT = SMALL_NOON + 12 * HOUR
 LAST = 40
 """The day of the judgement, counted from the first midnight: it is made at that midnight."""

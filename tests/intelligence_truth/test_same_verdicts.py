@@ -165,6 +165,7 @@ async def play(seed: int, acts: list[tuple[int, Callable[[Line, int], None]]], *
             assert views.world.faults == []
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(1, 3),
     acts=st.lists(st.tuples(st.integers(0, 12), st.sampled_from(ACTS)), min_size=6, max_size=24),
@@ -183,6 +184,7 @@ def test_every_line_has_the_same_problems_live_and_in_its_fleet(
     asyncio.run(play(seed, acts, read=read))
 
 
+@pytest.mark.long
 async def test_planted_troubles_are_told_alike_and_of_none_the_line_is_called_healthy(tmp_path: Path) -> None:
     async with open_views(tmp_path, original(), float(MIDNIGHT)) as views:
         told = await problems_of_fleet(views)

@@ -86,6 +86,7 @@ def nothing(network: Network, line: Line) -> None:
     del network, line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("happened", "why"),
     [
@@ -106,6 +107,7 @@ async def test_an_agent_sees_why_a_line_has_no_data(house: House, happened: Call
     assert sent(house) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era: str) -> None:
     network, line = await exhausted_line(house)
@@ -132,6 +134,7 @@ async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era:
     assert [method for method, _ in sent(house)] == ["affectPackageToSubscriber", *["modifySubscriberPrepaidPackageStatus"] * 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, era: str) -> None:
     _, line = await exhausted_line(house)
@@ -153,6 +156,7 @@ async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, 
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("era", "elicits"), WAYS, ids=NAMES)
 async def test_an_agent_sends_a_message_and_cleans_a_line_once_they_are_agreed_to(house: House, era: str, elicits: bool) -> None:
     _, line = await exhausted_line(house)
@@ -202,6 +206,7 @@ async def test_what_an_agent_asks_for_in_vain_tells_it_how_to_go_on(house: House
         assert await walker.rows("list_subscribers", q=foreign.iccid[:-1]) == []
 
 
+@pytest.mark.long
 async def test_the_walk_over_standard_input_and_output(tmp_path: Path) -> None:
     words = ["mcp", "stdio", "--toolsets", "operator", "--data", str(tmp_path / "data")]
     with anyio.fail_after(60):

@@ -17,6 +17,8 @@ from tests.harness.processes import ROOT, Running, running
 from tests.interop.walk import walk
 from transports.mcp.calls import REPLAY_REMARK
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 ADAPTERS = MODULES / "@langchain" / "mcp-adapters"

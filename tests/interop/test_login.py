@@ -93,6 +93,7 @@ async def names(client: Client) -> list[str]:
     return [tool.name for tool in (await client.list_tools()).tools]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["none", "client_secret_post", "client_secret_basic"])
 async def test_the_python_client_logs_in_calls_renews_and_is_out_when_it_is_revoked(server: tuple[Running, Path], method: str) -> None:
     running_server, _ = server
@@ -132,6 +133,7 @@ async def revoke(server: Running, kept: Kept) -> None:
     assert done.status_code == 200, done.text
 
 
+@pytest.mark.long
 async def test_the_python_client_with_write_sees_and_calls_a_tool_that_writes(server: tuple[Running, Path]) -> None:
     async with person_of(*server) as person:
         kept = Kept(person, ("read", "write"))
@@ -157,6 +159,7 @@ async def test_the_python_client_believes_no_answer_of_another_issuer(server: tu
         assert kept.tokens is None
 
 
+@pytest.mark.long
 @pytest.mark.node
 @pytest.mark.skipif(not NODE.exists(), reason="the Node tools are not installed: npm ci in tools/node")
 async def test_the_typescript_client_logs_in_calls_and_renews(server: tuple[Running, Path]) -> None:

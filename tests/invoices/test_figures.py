@@ -55,6 +55,7 @@ def check(usage: Sequence[int], price: int, bps: int) -> None:
     assert found == figures_of(usage, price=price, bps=bps)
 
 
+@pytest.mark.long
 @settings(max_examples=INVOICES // AT_ONCE)
 @given(seed=st.integers(0, 2**64))
 def test_ten_thousand_random_invoices_are_exact_to_the_cent(seed: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -19,6 +20,8 @@ from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.invoices.test_sending import TO
 from tests.length import examples
 from tests.world import open_world
+
+pytestmark = pytest.mark.long
 
 RATE = 100
 """What a GB costs where no price is named, or 0."""

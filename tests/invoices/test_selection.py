@@ -21,6 +21,8 @@ from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, sim
 from tests.length import examples
 from tests.world import World, open_world
 
+pytestmark = pytest.mark.long
+
 TO = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 
 

@@ -40,6 +40,7 @@ async def mend(world: World) -> None:
     await world.payments.control("DELETE", "faults")
 
 
+@pytest.mark.long
 async def test_the_day_on_the_document_is_that_of_the_invoice_also_at_midnight(
     bill: Billing, account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +333,7 @@ async def test_an_account_that_was_let_go_leaves_a_draft(bill: Billing, account:
     assert (await sending(bill, made["id"]), (await bill.void(made["id"])).json()["status"]) == (0, "void")
 
 
+@pytest.mark.long
 async def test_of_eight_sends_at_once_the_recipient_gets_one_invoice(bill: Billing, account: str) -> None:
     made = await bill.draft()
     await bill.update(made["id"], **TO)
@@ -342,6 +344,7 @@ async def test_of_eight_sends_at_once_the_recipient_gets_one_invoice(bill: Billi
     assert {answer.json()["payments_invoice_id"] for answer in answers if answer.status_code == 200} == {last.json()["payments_invoice_id"]}
 
 
+@pytest.mark.long
 async def test_of_sending_and_voiding_at_once_nothing_can_be_paid_that_is_void(bill: Billing, account: str) -> None:
     async def void(id: str, wait: int) -> int:
         for _ in range(4 * wait):

@@ -78,6 +78,7 @@ async def test_whoever_would_wait_longer_than_there_is_time_is_refused_at_once_a
     assert await stage.charged() == charged + 4 * PLACES - refused
 
 
+@pytest.mark.long
 async def test_a_write_that_the_queue_refuses_frees_its_key(stage: IssuanceStage) -> None:
     iccid = next(iter((await stage.world.network()).lines_of(ACCOUNT))).iccid
     change, path = {"firstName": "Anna"}, f"/v1/subscribers/{iccid}/contact"

@@ -84,6 +84,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 EXPIRED_ANSWER = (409, "idempotency_key_expired")
 
 
+@pytest.mark.long
 async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: IssuanceStage) -> None:
     async def post(path: str, key: str, body: dict[str, Any]) -> httpx.Response:
         return await stage.http.post(path, json=body, headers={"Idempotency-Key": key})

@@ -100,6 +100,7 @@ async def test_after_an_ambiguous_answer_to_it_nothing_further_is_sent(stage: Is
     assert (said.status_code, said.json()["details"]["status"]) == (502, "rollback_unknown") and stage.sent(CHANGE) == []
 
 
+@pytest.mark.long
 async def test_an_intent_that_was_taken_back_says_so(stage: IssuanceStage) -> None:
     intent = (await stage.intend()).json()
     assert "rolled_back" not in intent

@@ -100,6 +100,7 @@ async def restricted(stage: OperatorStage, **restrictions: Any) -> httpx.AsyncCl
     return await stage.clients.enter_async_context(stage.world.client(secret))
 
 
+@pytest.mark.long
 async def test_a_key_for_some_lines_tags_or_accounts_sees_what_is_theirs(stage: OperatorStage) -> None:
     iccids = [await drawn(stage, key) for key in ("a", "b", "c")]
     tagged = await stage.http.post("/v1/tags/trucks/lines", json={"iccids": iccids[:1]}, headers={"Idempotency-Key": "tag"})

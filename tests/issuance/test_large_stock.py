@@ -50,6 +50,7 @@ async def test_the_first_draws_wait_for_a_few_calls_and_not_for_all_lines(stage:
     }
 
 
+@pytest.mark.long
 async def test_a_look_after_draws_reads_what_they_changed_and_is_true(stage: IssuanceStage) -> None:
     await known(stage)
     for number in range(FREE_ESIMS - 2):
@@ -62,6 +63,7 @@ async def test_a_look_after_draws_reads_what_they_changed_and_is_true(stage: Iss
     assert len({row.iccid for row in await stage.ledger() if row.state == "issued"}) == FREE_ESIMS
 
 
+@pytest.mark.long
 async def test_an_esim_that_came_back_is_known_as_returned_and_is_drawn_again(stage: IssuanceStage) -> None:
     await known(stage)
     iccid = (await stage.ledger())[0].iccid or ""
@@ -71,6 +73,7 @@ async def test_an_esim_that_came_back_is_known_as_returned_and_is_drawn_again(st
     assert (await stage.issue("again")).json()["data"]["iccid"] == iccid
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("elsewhere", [False, True])
 async def test_an_esim_that_was_rolled_back_is_in_stock_at_the_next_look(stage: IssuanceStage, elsewhere: bool) -> None:
     await known(stage)
@@ -85,6 +88,7 @@ async def test_an_esim_that_was_rolled_back_is_in_stock_at_the_next_look(stage: 
     assert iccid in found.free and found.free == await free(stage)
 
 
+@pytest.mark.long
 async def test_stock_that_others_took_or_brought_is_seen_though_the_ledger_knows_nothing_of_it(stage: IssuanceStage) -> None:
     await known(stage)
     lines = list((await stage.world.network()).lines_of(ACCOUNT))
@@ -100,6 +104,7 @@ async def test_stock_that_others_took_or_brought_is_seen_though_the_ledger_knows
     assert all(calls <= 5 for _, calls in looks)
 
 
+@pytest.mark.long
 async def test_another_process_looks_as_cheaply_as_the_one_that_learned(stage: IssuanceStage) -> None:
     await known(stage)
     other = await another_process(stage)

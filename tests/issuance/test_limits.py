@@ -70,6 +70,7 @@ class Outage(WrappedStore):
         return await self.store.write(fn, *args, **kwargs)
 
 
+@pytest.mark.long
 async def test_an_outage_leaves_no_more_behind_than_it_may(tmp_path: Path) -> None:
     async with open_world(tmp_path, CATALOGUE) as world:
         store = Outage(world.store)

@@ -283,6 +283,7 @@ async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(st
     assert said["incomplete"] is not None and listed == 1
 
 
+@pytest.mark.long
 async def test_an_audit_that_had_no_time_to_read_zones_is_refused_and_says_so(stage: IssuanceStage) -> None:
     said, _ = await late(stage, "audit-network-coverage", "listSubscriber", 1, 502)
     assert said["code"] == "ocs_timeout" and said["error"].endswith("so the call was not sent. Call again.")

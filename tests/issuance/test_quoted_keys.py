@@ -61,6 +61,7 @@ async def test_the_content_is_what_is_stored(stage: IssuanceStage) -> None:
     assert event["data"]["idempotency_key"] == "live-1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
 async def test_64_calls_with_both_spellings_at_two_servers_are_one_dispatch(tmp_path: Path, database_url: str | None, kind: str) -> None:
     async with many_at_once(tmp_path, database_url) as stage:
@@ -221,6 +222,7 @@ PIECES = st.text(alphabet='ab"\\', max_size=4)
 SPELLINGS = st.one_of(PIECES, PIECES.map(quoted), PIECES.map(quoted).map(quoted), PIECES.map(lambda text: f'"{text}"'))
 
 
+@pytest.mark.long
 @given(st.one_of(SPELLINGS, st.text(max_size=6).map(lambda text: f'"{text}"')))
 def test_a_string_is_read_as_its_specification_says(text: str) -> None:
     assert unquoted_key(text) == unquoted(text)
@@ -298,6 +300,7 @@ async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]
         yield Shop(world, count())
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.booleans(), SPELLINGS), min_size=2, max_size=10))
 async def test_whatever_spellings_come_in_whatever_order_each_key_has_one_answer(shop: Shop, steps: list[tuple[bool, str]]) -> None:

@@ -36,6 +36,7 @@ async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Issu
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.1")
 async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: IssuanceStage) -> None:
     other = await another_process(stage)
@@ -55,6 +56,7 @@ async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: Is
     assert await stage.free() == FREE_ESIMS and await stage.states() == {"k": "rolled_back"}
 
 
+@pytest.mark.long
 async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: IssuanceStage) -> None:
     other = await another_process(stage)
     async with other.client(stage.me.secret) as http:
@@ -71,6 +73,7 @@ async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: Issuan
     assert stage.dispatches() == 64
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.1.4")
 async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: IssuanceStage) -> None:
     other = await another_process(stage)
@@ -91,6 +94,7 @@ async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: Is
     assert list((await stage.states()).values()) == ["issued"]
 
 
+@pytest.mark.long
 async def test_of_64_calls_with_ten_left_ten_draw(stage: IssuanceStage) -> None:
     world = stage.world
     who = await world.caller(Tier.PRO, mode="managed", account=8101)

@@ -108,6 +108,7 @@ async def test_a_profile_that_was_downloaded_stays_affected(stage: IssuanceStage
         assert (line.sim.status, line.packages) == ("AFFECTED", [])
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.2.52")
 async def test_a_key_may_hold_any_visible_character(stage: IssuanceStage) -> None:
     for key in KEYS:
@@ -450,6 +451,7 @@ async def test_a_package_that_comes_meanwhile_keeps_the_sim_from_stock(stage: Is
     assert stage.sent(FREE) == [] and (line.sim.status, len(line.packages)) == ("AFFECTED", 1)
 
 
+@pytest.mark.long
 async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_overtaken(stage: IssuanceStage) -> None:
     first = (await stage.issue("first")).json()["data"]
     other, token = await another_process(stage), await stage.token("first")

@@ -64,6 +64,7 @@ async def until_back(stage: IssuanceStage) -> dict[str, str]:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_at_whichever_commit_of_a_draw_the_database_stands_still_its_key_draws_at_most_one_esim(
     tmp_path: Path, postgres: str
 ) -> None:

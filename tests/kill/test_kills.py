@@ -1,7 +1,11 @@
 """kill -9 at random moments and named points, with calls under way."""
 
+import pytest
+
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import Campaign
+
+pytestmark = pytest.mark.long
 
 SEED = 1
 KILLS = {"sqlite": 5, "postgresql": 4}

@@ -27,6 +27,7 @@ STATES = "select o.id, o.status, o.refund, i.state, o.iccid from storefront_orde
 OPEN = "select count(*) from storefront_order where status in ('paid', 'provisioning', 'needs_review')"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 async def test_a_paid_order_survives_a_kill_at_any_point_and_is_finished_by_the_next_process(stage: TenantStage) -> None:
     network, servers, before = stage.network, stage.servers, await stage.network.count(DRAW)

@@ -40,11 +40,13 @@ def blow_at(place: str, operation: str) -> Blow:
     return Blow("point", Point(place, DRAW if place in ("before send", "after reply") else operation))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 async def test_killed_at_a_named_point_the_key_is_free_or_unknown_or_answered_and_never_drawn_twice(stage: TenantStage) -> None:
     await through_all_points(stage, ISSUE_OPERATION)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_killed_at_a_named_point_a_live_intent_is_drawn_for_once_or_not_at_all(stage: TenantStage) -> None:
     await through_all_points(stage, INTENT)

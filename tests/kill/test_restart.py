@@ -14,6 +14,7 @@ STATES = "select issuance.state, claim.state from issuance join claim on claim.k
 A_DAY = 86_400
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
@@ -42,6 +43,7 @@ async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     assert (errand.decided, await network.count(DRAW)) == ("fail", before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_when_the_lease_ends(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
@@ -74,6 +76,7 @@ STEPS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
 async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_further_is_sent(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)

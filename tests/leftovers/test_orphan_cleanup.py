@@ -66,6 +66,7 @@ def heirs(folder: Path) -> list[int]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_killed_run_leaves_no_server_no_database_and_no_folder(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as place:  # the socket of a database needs a short path

@@ -1,5 +1,7 @@
 """No agent does more than the worst case of its key, and that is not far above what one can do."""
 
+import pytest
+
 from tests.limits.agent_days import REACHED, hold_agent_days
 
 AGENT_DAYS = 40
@@ -7,6 +9,7 @@ AGENT_DAYS = 40
 NEAR_SHARE = 0.9
 
 
+@pytest.mark.long
 def test_adversarial_days_stay_below_the_shown_worst_case_and_9_of_10_come_near_it() -> None:
     reached = hold_agent_days(AGENT_DAYS)
     assert len(reached) >= AGENT_DAYS / 4

@@ -175,6 +175,7 @@ async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
     assert await count(store, QuotaTable) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [ClaimTable, AuditTable], ids=lambda model: model.__tablename__)
 async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, model: type[TableDescription]) -> None:
     old = {"fingerprint": b"", "state": "done", "claimed": 1, "expires_at": int(NOON), "at": 1.0, "milliseconds": 1.0, "status": 200}

@@ -169,6 +169,7 @@ async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     await writer.wait_closed()
 
 
+@pytest.mark.long
 async def test_a_server_that_is_not_there_or_does_not_answer_is_told_in_time() -> None:
     async with open_server() as office:
         port = office.port

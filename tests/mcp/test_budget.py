@@ -33,6 +33,7 @@ def test_what_a_model_is_shown_of_a_selection_fits_into_its_budget(name: str) ->
     assert size <= BUDGETS[name], f"{size - BUDGETS[name]} tokens too many: {sizes.most_common()}"
 
 
+@pytest.mark.long
 @pytest.mark.node
 @pytest.mark.skipif(not (MODULES / "js-tiktoken").exists(), reason="the Node tools are not installed: npm ci in tools/node")
 def test_a_real_tokenizer_counts_no_more_than_the_estimate() -> None:

@@ -15,6 +15,7 @@ from transports.mcp.settings import McpSettings
 LIST = request("tools/list")
 
 
+@pytest.mark.long
 async def test_importing_and_opening_the_door_does_not_import_the_sdk() -> None:
     code = "import transports.mcp.door, transports.cli.mcp, sys; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"
     done = await anyio.to_thread.run_sync(lambda: subprocess.run([sys.executable, "-c", code], check=False))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import httpx
+import pytest
 
 from operations.catalogue import CATALOGUE as OPERATIONS
 from registry.caller import Tier
@@ -193,6 +194,7 @@ async def answers(folder: Path, *, edge: bool) -> list[Told]:
         return [await told(house, caller.secret, case) for case in CASES]
 
 
+@pytest.mark.long
 async def test_both_ways_answer_alike_whatever_is_sent(tmp_path: Path) -> None:
     short, long = await answers(tmp_path / "short", edge=True), await answers(tmp_path / "long", edge=False)
     pairs = zip(CASES, short, long, strict=True)

@@ -99,6 +99,7 @@ async def test_members_that_no_line_has_are_refused(house: House, me: Credential
     assert (refused["code"], refused["param"]) == ("invalid_request", "fields")
 
 
+@pytest.mark.long
 async def test_no_tool_that_reads_shows_the_activation_code_of_a_line_unasked(house: House, me: Credentials) -> None:
     line = await a_line(house)
     given = {"iccid": line.iccid, "accountId": 8101, "resellerId": 7001, "voipPlanId": 92, "start": "2027-01-01", "end": "2027-01-05"}

@@ -128,6 +128,7 @@ async def blocks(client: Client, name: str, **arguments: Any) -> tuple[list[str]
     return [block.text for block in said.content if isinstance(block, TextContent)], said.meta or {}
 
 
+@pytest.mark.long
 async def test_no_list_fills_a_models_context_by_default(house: House) -> None:
     me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
     network = await house.world.network()
@@ -145,6 +146,7 @@ async def test_no_list_fills_a_models_context_by_default(house: House) -> None:
     assert max(sizes.values()) < ANSWER, table(sizes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_page_of_lines_is_short_whatever_they_are_called_and_says_how_to_go_on(house: House, era: str) -> None:
     me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)

@@ -35,6 +35,7 @@ async def local(house: House, chosen: RequestedTools) -> Server[Any]:
     return make_mcp_server(ToolCalls(pipeline, lambda _: visitor, lambda call, error: None), pipeline, SETTINGS)
 
 
+@pytest.mark.long
 async def test_a_local_client_is_the_principal_it_was_started_as(tmp_path: Path) -> None:
     """By the protocol of old; by the one of today tests/interop walks over the pipes."""
     async with Client(child(tmp_path), mode="legacy") as client:

@@ -108,6 +108,7 @@ async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: Hous
     assert refusal_of(refused)["error_code"] == "org_not_connected"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_many_calls_at_once_are_all_answered(house: House, pro: Credentials, era: str) -> None:
     answers: list[object] = []

@@ -191,6 +191,7 @@ async def test_text_that_turns_around_hides_or_commands_a_terminal_is_taken_out(
     assert "".join(each.text for each in said if isinstance(each, TextDelta)) == "a[31mbcde\tf\ng"
 
 
+@pytest.mark.long
 async def test_too_many_tool_calls_and_too_long_arguments_are_refused() -> None:
     for uses in ((ToolUse("look"),) * 17, (ToolUse("look", "x" * 16_001),)):
         async with client_of(lambda heard, uses=uses: ModelTurn(uses=uses)) as (client, _):

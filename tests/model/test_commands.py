@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
 from operations.connectivity.destinations.event_stream import HEARTBEAT_SECONDS, STREAM_SECONDS_LIMIT
@@ -55,6 +57,7 @@ def stopping(heard: ModelRequest) -> ModelTurn:
     return ModelTurn("One two\x1b[2J three four.", fault="breaks_off") if "Stop" in heard.question else fleet_script(heard)
 
 
+@pytest.mark.long
 def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) -> None:
     with served(stopping) as settings, running(tmp_path / "data", settings) as server:
         there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
@@ -77,6 +80,7 @@ def test_an_answer_by_url_is_waited_for_longer_than_a_chat_may_last() -> None:
     assert set(longest.values()) == {ANSWER_PATIENCE_SECONDS}
 
 
+@pytest.mark.long
 def test_a_simulated_model_is_served_and_says_how_to_use_it(tmp_path: Path) -> None:
     command = [*COMMAND, "sandbox", "model", "--port", "0", "--key", "sk-of-the-test"]
     with Child(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:

@@ -12,6 +12,8 @@ from operations.vocabulary import network_country
 from tests.month.fleet import CALL, DATA, SMS, Month, days_of, micro, micro_sum, open_month, records
 from tests.network_facts import ACCOUNT, MIB
 
+pytestmark = pytest.mark.long
+
 FIRST, LAST = date(2027, 1, 12), date(2027, 2, 14)
 BEGIN = "2027-01-15T12:00:00"
 COUNTERS = {

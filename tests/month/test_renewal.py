@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.month.fleet import Month, Phone
 from tests.network_facts import MIB
 
@@ -14,6 +16,7 @@ async def dates(phone: Phone) -> list[tuple[str, str, str]]:
     return [(row["state"], row["tsactivationutc"][:10], row["tsexpirationutc"][:10]) for row in await phone.packages()]
 
 
+@pytest.mark.long
 async def test_a_monthly_package_keeps_its_day_over_short_months(month: Month) -> None:
     phone = await month.new_line()
     made = await start(phone, "Nordic monthly 3GB", startTime="2027-01-31T00:00:00")
@@ -37,6 +40,7 @@ async def test_a_monthly_package_keeps_its_day_over_short_months(month: Month) -
     assert (series["nbCreated"], series["active"], series["lastPackageCreationTimeUTC"]) == (3, True, "2027-03-30T12:00:00")
 
 
+@pytest.mark.long
 async def test_what_is_left_is_carried_over_into_the_next_month(month: Month) -> None:
     phone = await month.new_line()
     made = await start(phone, "Europe monthly 5GB carry-over", startTime="2027-01-31T00:00:00")
@@ -55,6 +59,7 @@ async def test_what_is_left_is_carried_over_into_the_next_month(month: Month) ->
     assert (await phone.packages())[-1]["pckdatabyte"] == (5120 + 216) * MIB
 
 
+@pytest.mark.long
 async def test_a_series_begins_with_its_first_use_and_a_stopped_one_makes_no_more(month: Month) -> None:
     phone = await month.new_line()
     made = await start(phone, "Europe weekly 1GB", activateAtFirstUse=True)
@@ -78,6 +83,7 @@ async def test_a_series_begins_with_its_first_use_and_a_stopped_one_makes_no_mor
     assert (await dates(phone))[-1] == ("running", "2027-02-15", "2027-02-22")
 
 
+@pytest.mark.long
 async def test_a_series_makes_as_many_packages_as_its_template_says(month: Month) -> None:
     phone = await month.new_line()
     await start(phone, "World day pass 200MB")

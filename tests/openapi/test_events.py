@@ -50,6 +50,7 @@ def test_the_committed_asyncapi_document_is_that_of_the_declared_types() -> None
     assert GOLDEN.read_bytes() == asyncapi_bytes(CATALOGUE, COMMITTED_SITE, pretty=True)
 
 
+@pytest.mark.long
 def test_every_declared_type_is_a_webhook_and_a_message_and_nothing_else_is() -> None:
     names = [*EVENT_TYPES, INTELLIGENCE_REPORT.name]
     assert list(openapi()["webhooks"]) == names
@@ -125,6 +126,7 @@ def test_each_channel_sends_its_messages() -> None:
         assert operation["messages"] == [{"$ref": f"{reference}/messages/{name}"} for name in channel["messages"]]
 
 
+@pytest.mark.long
 @pytest.mark.node
 def test_the_parser_of_asyncapi_reads_the_document_and_has_nothing_to_remark(tmp_path: Path) -> None:
     (tmp_path / "asyncapi.json").write_bytes(asyncapi_bytes(CATALOGUE, COMMITTED_SITE))

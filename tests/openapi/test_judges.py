@@ -21,15 +21,18 @@ CONNECTIVITY = Catalogue([toolset for toolset in CATALOGUE.toolsets if toolset.n
 """A part of the service, of which a client is made in every run."""
 
 
+@pytest.mark.long
 @pytest.mark.node
 def test_spectral_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "ruleset.yaml").write_text('extends: ["spectral:oas"]\n')
+    # Examples take it three quarters of its time; test_service.py holds each against its schema.
+    (tmp_path / "ruleset.yaml").write_text('extends: ["spectral:oas"]\nrules:\n  oas3-valid-media-example: off\n')
     with verdict("spectral", document_file, HERE) as open_yet:
         if open_yet:
             done = node("spectral", "lint", "-r", "ruleset.yaml", "-F", "hint", document_file, cwd=tmp_path)
             assert (done.returncode, "No results with a severity of 'hint' or higher found!" in done.stdout) == (0, True), done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.node
 def test_redocly_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> None:
     # Two paths of the specification are alike: issue-from-inventory/{key} and {iccid}/packages. The literal segment wins.
@@ -41,6 +44,7 @@ def test_redocly_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> N
             assert '"totals": {\n    "errors": 0,\n    "warnings": 0,' in done.stdout, done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.node
 def test_openapi_typescript_makes_types_that_compile(document_file: Path, tmp_path: Path) -> None:
     with verdict("openapi-typescript", document_file, HERE) as open_yet:
@@ -48,6 +52,7 @@ def test_openapi_typescript_makes_types_that_compile(document_file: Path, tmp_pa
             compiles(("openapi-typescript", document_file, "-o", "schema.ts"), "schema.ts", cwd=tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.node
 def test_hey_api_makes_a_client_that_compiles(document_file: Path, tmp_path: Path) -> None:
     with verdict("hey-api", document_file, HERE) as open_yet:
@@ -63,6 +68,7 @@ def compiles(generator: tuple[str | Path, ...], *files: str, cwd: Path) -> None:
     assert (compiled.returncode, compiled.stdout) == (0, "")
 
 
+@pytest.mark.long
 @pytest.mark.generator
 def test_openapi_python_client_makes_a_client_without_a_warning(tmp_path: Path) -> None:
     write_openapi(CATALOGUE, tmp_path / "openapi.json")
@@ -71,6 +77,7 @@ def test_openapi_python_client_makes_a_client_without_a_warning(tmp_path: Path) 
             assert python_client(tmp_path) == "Generating client (0)"
 
 
+@pytest.mark.long
 @pytest.mark.generator
 def test_the_generated_python_client_issues_an_esim(tmp_path: Path) -> None:
     write_openapi(CONNECTIVITY, tmp_path / "openapi.json")

@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, Catalogue
+from tests.contract.declared import of_every
 from tests.openapi.lamps import LAMPS
 from tests.openapi.tools import verdict
 from tests.openapi.written import COMMITTED_SITE
@@ -19,7 +20,7 @@ from transports.openapi.document import build_openapi
 from transports.openapi.schemas import OpenapiJson, schema_references
 
 BOTH = pytest.mark.parametrize("catalogue", [CATALOGUE, LAMPS], ids=["service", "lamps"])
-OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)
+ALL_OPERATIONS = (*CATALOGUE.operations.values(), *LAMPS.operations.values())
 
 
 @cache
@@ -47,6 +48,7 @@ def deref(value: OpenapiJson, whole: OpenapiJson) -> OpenapiJson:
     return value
 
 
+@pytest.mark.long
 def test_the_document_is_valid_openapi(document_file: Path) -> None:
     with verdict("openapi-spec-validator", document_file, Path(__file__)) as open_yet:
         if open_yet:
@@ -70,7 +72,7 @@ def test_every_operation_is_described_once_under_its_own_id(catalogue: Catalogue
     assert sorted(ids) == sorted(catalogue.operations)
 
 
-@OPERATIONS
+@of_every(ALL_OPERATIONS)
 def test_every_example_is_valid_against_its_schema(operation: AnyOperation) -> None:
     whole, made = home(operation), described(operation)
     contents: list[OpenapiJson] = [response.get("content", {}) for r in made["responses"].values() for response in [deref(r, whole)]]
@@ -84,13 +86,13 @@ def test_every_example_is_valid_against_its_schema(operation: AnyOperation) -> N
             check(parameter["example"], parameter["schema"], whole)
 
 
-@OPERATIONS
+@of_every(ALL_OPERATIONS)
 def test_every_input_says_what_it_is(operation: AnyOperation) -> None:
     whole, made = home(operation), described(operation)
     assert not [p["name"] for p in (deref(p, whole) for p in made.get("parameters", [])) if not p.get("description")]
 
 
-@OPERATIONS
+@of_every(ALL_OPERATIONS)
 def test_every_refusal_has_an_example_whose_code_it_names(operation: AnyOperation) -> None:
     whole = home(operation)
     for status, reference in described(operation)["responses"].items():
@@ -103,6 +105,6 @@ def test_every_refusal_has_an_example_whose_code_it_names(operation: AnyOperatio
             assert all(example["value"]["code"] in (name, name.removeprefix("ocs_")) for name, example in examples.items())
 
 
-@OPERATIONS
+@pytest.mark.parametrize("operation", ALL_OPERATIONS, ids=lambda o: o.id)
 def test_every_operation_names_the_refusals_it_declares(operation: AnyOperation) -> None:
     assert {str(refusal.status) for refusal in operation.raises} <= set(described(operation)["responses"])

@@ -27,6 +27,7 @@ async def test_a_second_call_answers_with_the_first_one_s_time(shop: OrdersShop)
     assert (await shop.server.get(f"/api/orders/{id}/top-up-options")).json() == []
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.8")
 async def test_of_32_calls_at_once_one_is_recorded(shop: OrdersShop) -> None:
     id = await shop.ready()

@@ -20,6 +20,7 @@ async def shop(tmp_path: Path) -> AsyncGenerator[OrdersShop]:
             yield shop
 
 
+@pytest.mark.long
 async def test_orders_are_listed_cancelled_and_erased(shop: OrdersShop) -> None:
     first, second = await shop.ready(), await shop.failed()
     await shop.order()

@@ -27,6 +27,7 @@ def told(answers: list[httpx.Response]) -> set[tuple[int, str | None, str | None
 DONE_OR_WAIT = {(200, None, None), (409, "idempotency_in_progress", "1")}
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.6")
 async def test_32_operators_race_one_storefront_and_the_esim_is_released_once(shop: OrdersShop) -> None:
     id, other = await shop.ready(), await another_process(shop)
@@ -46,6 +47,7 @@ async def test_32_operators_race_one_storefront_and_the_esim_is_released_once(sh
     assert await shop.free() == FREE_ESIMS
 
 
+@pytest.mark.long
 async def test_one_operator_and_the_storefront_race_again_and_again(shop: OrdersShop) -> None:
     other = await another_process(shop)
     for number in range(1, ROUNDS + 1):
@@ -67,6 +69,7 @@ async def test_one_operator_and_the_storefront_race_again_and_again(shop: Orders
         shop.world.clock.advance(61)  # each process remembers for a minute which eSIM a draw named
 
 
+@pytest.mark.long
 async def test_a_release_that_nobody_knows_of_is_the_same_to_both(shop: OrdersShop) -> None:
     id = await shop.ready()
     tokens = [await shop.token(id) for _ in range(4)]

@@ -44,6 +44,7 @@ async def test_before_the_first_use_all_is_left_and_nothing_ends(shop: OrdersSho
     assert await usage(shop, id) == {"usedBytes": 0, "totalBytes": GB, "remainingBytes": GB, "expiresAt": None}
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.6.15")
 async def test_usage_is_all_that_was_used_since_the_order(shop: OrdersShop) -> None:
     id = await shop.ready()

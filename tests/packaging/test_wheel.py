@@ -20,6 +20,8 @@ from tests.harness.processes import ROOT, Child
 from tests.replicas.next_release import take_compiled
 from transports.version import VERSION
 
+pytestmark = pytest.mark.long
+
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

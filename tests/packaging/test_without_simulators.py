@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.harness.processes import ROOT, running
 
@@ -35,6 +36,7 @@ REAL = {
 }
 
 
+@pytest.mark.long
 def test_a_service_with_real_systems_starts_without_the_simulators(tmp_path: Path) -> None:
     with running(tmp_path / "data", REAL, program=PROGRAM) as server, httpx.Client(base_url=server.base_url, timeout=60) as http:
         health, ready = http.get("/health"), http.get("/health/ready")
@@ -43,6 +45,7 @@ def test_a_service_with_real_systems_starts_without_the_simulators(tmp_path: Pat
     assert "simulators" not in (tmp_path / "data.log").read_text()
 
 
+@pytest.mark.long
 def test_a_service_that_simulates_does_not(tmp_path: Path) -> None:
     """What shows that the program above has none: a processor that is not configured is simulated."""
     words = [*PROGRAM, "serve", "--port", "0", "--data", str(tmp_path / "data"), "--json"]

@@ -20,6 +20,7 @@ def test_the_table_below_names_every_form() -> None:
     assert {path for path in POSTED if not PAGE_ROUTES[path].private} == set(BEFORE)
 
 
+@pytest.mark.long
 async def test_a_form_of_somebody_signed_in_needs_the_token_of_their_session(site: Site, hers: Browser) -> None:
     token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
     async with site.browser() as second:

@@ -1,5 +1,7 @@
 """Strangers ask for codes for somebody's address: a browser that they have signed in with before is not kept out by that."""
 
+import pytest
+
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
@@ -32,6 +34,7 @@ async def test_five_anonymous_requests_lock_nobody_out(site: Site, browser: Brow
     assert (await site.sign_in(browser, ADA_ADDRESS)).path == "/auth/account"
 
 
+@pytest.mark.long
 async def test_a_known_browser_signs_in_while_strangers_of_many_networks_ask(site: Site, hers: Browser, ada: str) -> None:
     await signed_out(site, hers)
     await flood(site, *(f"198.51.100.{number}" for number in range(4)))
@@ -42,6 +45,7 @@ async def test_a_known_browser_signs_in_while_strangers_of_many_networks_ask(sit
     assert [(await asked(hers)).status for _ in range(5)] == [200] * 4 + [429], "it has five an hour"
 
 
+@pytest.mark.long
 async def test_a_browser_is_known_for_the_addresses_that_were_proved_in_it_alone(site: Site, hers: Browser, ada: str) -> None:
     await site.person(BOB)
     await signed_out(site, hers)
@@ -57,6 +61,7 @@ async def test_a_browser_is_known_for_the_addresses_that_were_proved_in_it_alone
             assert (await thief.get("/auth/sign-in")).status == 200
 
 
+@pytest.mark.long
 async def test_a_forged_or_old_cookie_makes_no_browser_known(site: Site, hers: Browser, ada: str) -> None:
     await signed_out(site, hers)
     cookie = hers.cookie("known") or ""

@@ -2,6 +2,8 @@
 
 import unicodedata
 
+import pytest
+
 from operations.vocabulary import COUNTRY_CODES
 from registry.caller import Tier
 from storage.organisations import list_organisations
@@ -13,6 +15,7 @@ from transports.web.pages.onboarding import operator_countries
 DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "travel_esim"}
 
 
+@pytest.mark.long
 async def test_from_nothing_to_all_set_up(hers: Browser) -> None:
     page = (await hers.get("/auth/onboarding")).page
     seen = await hers.send(page.form("/auth/onboarding", "org"), **DETAILS)
@@ -63,6 +66,7 @@ async def test_a_country_is_chosen_by_its_name_and_of_two_wrong_fields_the_secon
     assert "Fjord Mobile · Germany" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_token_of_ones_own_is_checked_and_never_shown(site: Site, hers: Browser) -> None:
     form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
     seen = await hers.send(form, token="not-a-token-of-anybody")
@@ -80,6 +84,7 @@ async def test_a_token_of_ones_own_is_checked_and_never_shown(site: Site, hers: 
     assert "Connected to your managed account" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_live_connection_is_replaced_after_a_question_and_a_token_goes_through_it_sealed(site: Site, hers: Browser) -> None:
     form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
     await hers.send(form, token="sandbox-7002-token")
@@ -98,6 +103,7 @@ async def test_a_live_connection_is_replaced_after_a_question_and_a_token_goes_t
     assert "Go back to the former token" not in seen.page.text and "Connected with a token of your own" in seen.page.text
 
 
+@pytest.mark.long
 async def test_a_member_is_told_who_may_replace_a_live_connection(site: Site, browser: Browser, hers: Browser) -> None:
     form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
     await hers.send(form, token="sandbox-7002-token")
@@ -111,6 +117,7 @@ async def test_a_member_is_told_who_may_replace_a_live_connection(site: Site, br
         assert seen.status == 403 and "Only admins of your organisation may do this" in seen.page.text
 
 
+@pytest.mark.long
 async def test_what_is_pending_is_explained(site: Site, hers: Browser) -> None:
     for account in (8102, 8103, 8104):
         other = await site.organisation(await site.person(f"p{account}@fjord.example"), tier=Tier.PRO)
@@ -133,6 +140,7 @@ async def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(h
         assert typed["name" if field != "name" else "country"] == ("Fjord Mobile" if field != "name" else "NO")
 
 
+@pytest.mark.long
 async def test_a_template_that_is_none_is_refused(site: Site, hers: Browser) -> None:
     page = (await hers.get("/auth/onboarding")).page
     seen = await hers.send(page.form("/auth/onboarding", "managed"))

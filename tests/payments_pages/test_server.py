@@ -38,6 +38,7 @@ class Receiver(BaseHTTPRequestHandler):
         """Quiet."""
 
 
+@pytest.mark.long
 def test_it_runs_by_itself_says_how_the_service_is_started_against_it_and_remembers(tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as receiver:
         Thread(target=receiver.serve_forever, daemon=True).start()
@@ -57,6 +58,7 @@ def test_it_runs_by_itself_says_how_the_service_is_started_against_it_and_rememb
         receiver.shutdown()
 
 
+@pytest.mark.long
 def test_its_pages_and_its_control_api_are_there_and_lost_answers_break_the_connection(tmp_path: Path) -> None:
     with processor(tmp_path, "--webhook-url", "") as (http, said):
         assert "events go to nobody" in said

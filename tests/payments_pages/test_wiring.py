@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import pytest
 from httpx import ASGITransport, AsyncClient
 
 from operations.catalogue import CATALOGUE
@@ -63,6 +64,7 @@ async def test_pages_are_counted_by_address_as_all_public_ones(tmp_path: Path) -
         assert (await other.http.get(f"{PAYMENT_PAGES_PATH}/invoices/none")).status_code == 404
 
 
+@pytest.mark.long
 async def test_with_a_real_processor_there_are_no_simulated_pages(tmp_path: Path) -> None:
     settings = load_settings(
         {}, data=tmp_path / "data", demo=False, payments_key="sk_test_12345678", payments_webhook_secret="whsec_12345678"
@@ -78,6 +80,7 @@ async def test_with_a_real_processor_there_are_no_simulated_pages(tmp_path: Path
     await service.stop()
 
 
+@pytest.mark.long
 async def test_events_are_told_in_the_background_and_a_processor_that_nobody_asked_is_not_begun(tmp_path: Path) -> None:
     async with open_world(tmp_path, CATALOGUE) as world, anyio.create_task_group() as tasks:
         assert not world.payments.begun

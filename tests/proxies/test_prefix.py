@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from operations.catalogue import CATALOGUE
 from tests.world import SITE
 from transports.http.response import next_link
@@ -9,6 +11,7 @@ from transports.reference.entries import build_reference
 from transports.reference.pages import HtmlReference
 
 
+@pytest.mark.long
 def test_pages_of_the_reference_lead_to_each_other_below_the_path() -> None:
     site = replace(SITE, base_url="https://www.example/reseller/")
     pages = HtmlReference(build_reference(CATALOGUE, site))

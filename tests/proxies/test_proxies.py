@@ -114,6 +114,7 @@ def test_the_largest_body_passes_and_one_byte_more_is_refused_by_the_service(pro
     assert refused.json()["request_id"] == refused.headers["request-id"]
 
 
+@pytest.mark.long
 def test_a_stream_is_read_as_it_is_made(proxy: Front, served: Served) -> None:
     served.go_on.clear()
     asked = {"messages": [{"role": "user", "content": "Say two words."}]}
@@ -127,6 +128,7 @@ def test_a_stream_is_read_as_it_is_made(proxy: Front, served: Served) -> None:
         assert SECOND in "".join(pieces)
 
 
+@pytest.mark.long
 def test_links_below_a_path_lead_below_it(proxy: Front, served: Served) -> None:
     with through(proxy, served, "www.example", "/reseller") as client:
         for path in ("/docs", "/docs/connectivity", "/auth/sign-in", "/auth/sign-up"):

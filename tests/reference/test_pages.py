@@ -84,6 +84,7 @@ async def test_a_page_comes_with_the_headers_of_public_html(client: httpx.AsyncC
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("catalogue", [CATALOGUE, LAMPS], ids=["service", "lamps"])
 async def test_every_link_leads_somewhere_and_every_operation_is_reached(catalogue: Catalogue) -> None:
     async with open_docs(catalogue) as client:

@@ -14,6 +14,8 @@ from registry.errors import BadRequest
 from registry.guard import parse_json, parse_json_slowly
 from registry.input_bounds import SPARE_MEMBERS, InputBounds, model_bounds
 from registry.operation import OPEN_BODY_LIMIT, Auth
+from tests.contract.declared import of_every
+from tests.draw import drawn
 
 OPEN_TO_ALL = (Auth.PUBLIC, Auth.STOREFRONT_OPEN)
 MOST_ERRORS = 400
@@ -39,7 +41,7 @@ def refusal(binding: Binding[Any], value: Any) -> BadRequest:
     return refused.value
 
 
-@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.id)
+@of_every(WITH_BODY)
 def test_no_input_makes_pydantic_write_more_than_a_few_errors(operation: Any) -> None:
     binding = Binding(operation)
     bounded = binding.bounded_values(largest(model_bounds(operation.params)))
@@ -60,7 +62,7 @@ def test_every_list_of_an_input_says_how_many_it_may_hold() -> None:
     assert unlimited == []
 
 
-@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.id)
+@of_every(drawn(WITH_BODY, __file__))
 def test_thousands_of_unknown_fields_are_refused_by_the_first_before_pydantic_sees_them(operation: Any) -> None:
     binding, fields = Binding(operation), model_bounds(operation.params)
     many = {f"k{number}": 1 for number in range(19_000)}
@@ -124,6 +126,7 @@ def outcome(read: Any, raw: bytes) -> str:
         return refused.error_code
 
 
+@pytest.mark.long
 def test_the_quick_reader_takes_nothing_that_the_slow_one_refuses_or_reads_otherwise() -> None:
     draw = random.Random(3)
     taken = 0

@@ -270,6 +270,7 @@ def spent_in(cluster: LimitCluster, seconds: int, *processes: LimitProcess) -> i
     return spent
 
 
+@pytest.mark.long
 def test_a_clock_that_was_ahead_and_is_set_right_stops_nobody() -> None:
     cluster, first, second = cluster_of_two()
     cluster.clock.ahead = 3600

@@ -31,6 +31,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 def test_two_servers_on_one_database_keep_the_rate_and_the_places_of_one(address: str, tmp_path: Path) -> None:
     async def trial() -> None:
         async with holding() as (system, port):

@@ -32,6 +32,7 @@ def until(done: Callable[[], bool]) -> None:
     asyncio.run(look())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replicas", [5], indirect=True)
 def test_a_worker_killed_while_it_holds_leases_loses_no_delivery(replicas: Cluster) -> None:
     with receiving(held=True) as held, receiving() as quick:
@@ -59,6 +60,7 @@ def test_a_worker_killed_while_it_holds_leases_loses_no_delivery(replicas: Clust
         assert second.end(signal.SIGTERM) == (0, ["stopped"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replicas", [60], indirect=True)
 def test_a_worker_told_to_end_finishes_what_is_under_way_and_leaves_the_rest_to_the_other(replicas: Cluster) -> None:
     with receiving(held=True) as held:

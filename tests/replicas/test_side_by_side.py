@@ -35,6 +35,7 @@ def ready(server: Running) -> tuple[int, object]:
     return answer.status_code, answer.json()
 
 
+@pytest.mark.long
 def test_no_call_fails_while_the_next_release_takes_over_from_servers_that_are_killed_and_start_again(replicas: Cluster) -> None:
     release = next_release(replicas.place, expands=True)
     given = environment(replicas.settings)

@@ -12,6 +12,8 @@ from tests.reports.canaries import BIRD, plant, sandbox, sung
 from tests.reports.paper import Paper
 from tests.reports.press import Press, open_press
 
+pytestmark = pytest.mark.long
+
 EIGHT = [name for name, found in CATALOGUE.operations.items() if found.path.startswith("/v1/intelligence/") and found.operator]
 SCHEDULED = [*EIGHT, "fleet_problems"]
 

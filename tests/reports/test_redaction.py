@@ -203,6 +203,7 @@ SHEETS = st.fixed_dictionaries(
 SECRET = re.compile(r"\d{15}|[\w.]+@[\w-]+\.\w|\+[1-9]\d{6}|1\$[a-z.]+\$")
 
 
+@pytest.mark.long
 @settings(max_examples=examples(100), deadline=None)
 @given(SHEETS)
 def test_whatever_a_sheet_holds_nothing_of_it_is_told(made: Any) -> None:

@@ -218,6 +218,7 @@ OFFERS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(offers=OFFERS, uses=USES, balance=st.integers(0, 3_000_000), on_account=st.booleans())
 def test_whatever_is_used_the_figures_add_up(
     offers: list[dict[str, object]], uses: list[tuple[int, int, int, str | None]], balance: int, on_account: bool

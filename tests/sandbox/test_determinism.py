@@ -1,6 +1,7 @@
 """The same seed and the same calls give the same bytes: answers, refusals and notifications."""
 
 import orjson
+import pytest
 
 from simulators.server import WireAnswer
 from tests.sandbox.cases import READ_CASES, WRITE_CASES
@@ -31,6 +32,7 @@ async def play(network: Network) -> list[WireAnswer | tuple[str, bytes]]:
     return seen
 
 
+@pytest.mark.long
 async def test_two_networks_of_one_seed_say_the_same_to_the_byte() -> None:
     first, second = await play(Network()), await play(Network())
     assert first == second

@@ -63,6 +63,7 @@ async def test_a_server_error_is_html_with_or_without_the_effect(commits: bool) 
     assert charged(network) is commits
 
 
+@pytest.mark.long
 async def test_faults_are_used_up_in_order_and_those_without_an_end_are_not() -> None:
     network = Network()
     await fail(network, code=3, times=2)

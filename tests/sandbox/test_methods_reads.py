@@ -26,6 +26,7 @@ async def test_a_line_is_found_by_each_of_its_identifiers() -> None:
     assert await network.code("getSingleSubscriber", {"subscriberId": network.foreign().id}) == 11
 
 
+@pytest.mark.long
 async def test_a_sponsor_imsi_finds_a_line_except_in_get_single_subscriber() -> None:
     network = Network()
     line = network.line(lambda line: bool(line.multi_imsis))

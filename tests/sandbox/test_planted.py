@@ -32,6 +32,7 @@ def daily(line: Line) -> dict[date, int]:
     return found
 
 
+@pytest.mark.long
 def test_one_seed_gives_one_planted_world_and_one_truth_and_another_seed_another() -> None:
     values = re.sub(r"\b[A-Za-z_][\w.]*\(", "(", repr(planted(2, SMALLEST)))  # without the names of classes
     assert hashlib.sha256(values.encode()).hexdigest()[:24] == "7809f1ab1fae3a0bea2e4b71"
@@ -100,6 +101,7 @@ def price(world: World, line: Line, cdr: Cdr) -> int:
     return usage_cost(tariff_rate(buy, cdr.usage_type), cdr.quantity, rate_unit(cdr.usage_type))
 
 
+@pytest.mark.long
 def test_nothing_is_used_after_the_start_by_lines_that_churn_and_most_others_go_on() -> None:
     world, truth = original().copy(), planted().truth
     run_world_to(world, MIDNIGHT + 28 * DAY_SECONDS)

@@ -12,6 +12,7 @@ TOKEN = {"token": "sandbox-7001-token"}
 PLANT = ("--plant", "--lines", "140", "--history-days", "60", "--clock", "frozen", "--start", "2027-01-15T00:00:00")
 
 
+@pytest.mark.long
 def test_a_planted_network_is_served_and_its_truth_is_in_the_file_alone(tmp_path: Path) -> None:
     file = tmp_path / "truth.json"
     with network(tmp_path, *PLANT, "--truth", str(file)) as (http, said):
@@ -26,6 +27,7 @@ def test_a_planted_network_is_served_and_its_truth_is_in_the_file_alone(tmp_path
     assert not [word for word in ("churn", "spike", "mis_steered", "truth") if word in shown]
 
 
+@pytest.mark.long
 def test_lines_beside_limits_are_in_the_file_by_trouble_and_side(tmp_path: Path) -> None:
     file = tmp_path / "truth.json"
     words = (

@@ -107,6 +107,7 @@ def test_a_fee_is_for_connected_accounts_and_not_above_the_total() -> None:
         p.v1.invoices.finalize_invoice(p.invoice(account, 100, fee=101).id, None, {"stripe_account": account})
 
 
+@pytest.mark.long
 def test_an_invoice_holds_250_lines_of_its_own_currency() -> None:
     p, account, at = processor_with_account()
     invoice = p.invoice(account, *range(1, 251))

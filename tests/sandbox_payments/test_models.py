@@ -168,6 +168,7 @@ CHECKOUT: Any = {
 }
 
 
+@pytest.mark.long
 def test_every_event_of_weeks_of_work_is_the_librarys_and_so_is_what_it_is_about() -> None:
     p = ClockedProcessor()
     account = make_demo_account(p.state, told=True).id

@@ -37,6 +37,7 @@ async def all_at_once(replicas: list[ScheduleRuns]) -> None:
             tasks.start_soon(turn, replica)
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.7.53")
 @pytest.mark.parametrize(
     ("database_url", "day"),
@@ -78,6 +79,7 @@ async def test_each_boundary_has_one_report_and_one_delivery_though_a_replica_di
     assert sorted(event["data"]["boundary"] for event in told) == sorted(f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in expected)
 
 
+@pytest.mark.long
 async def test_a_report_of_a_process_that_was_killed_is_made_by_another(bureau: Bureau, tmp_path: Path) -> None:
     made = await bureau.create()
     await bureau.run(made)

@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.cli.hook import listening
 from tests.cli.reseller import run_reseller
 from tests.harness.processes import running
 
 
+@pytest.mark.long
 def test_a_server_makes_a_report_of_its_fleet_and_tells_the_webhook(tmp_path: Path) -> None:
     with running(tmp_path / "data", {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}) as server, listening() as hook:
         there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}

@@ -110,6 +110,7 @@ def operations(who: Caller) -> set[str]:
     return found
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(first=HELD | st.just(UNRESTRICTED), chain=st.lists(ASKED, min_size=1, max_size=5))
 def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list[dict[str, Any]]) -> None:
@@ -131,6 +132,7 @@ def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list
         maker = child
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(held=HELD, asked=ASKED)
 def test_what_is_asked_for_is_granted_whole_or_refused(held: Restrictions, asked: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions, Role, Tier
 from registry.restrictions import names_one_line
@@ -37,6 +39,7 @@ async def limited(house: ServiceHouse, who: Credentials, **restrictions: Any) ->
     return (await house.world.key(who.person, who.organisation, restrictions=Restrictions(**restrictions)))[1]
 
 
+@pytest.mark.long
 async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     every = await tools(house, admin.secret)
@@ -55,6 +58,7 @@ async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(hou
         assert await tools(house, admin.secret) == every
 
 
+@pytest.mark.long
 async def test_tools_for_admins_are_shown_to_admins(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     member = await house.world.caller(organisation=admin.organisation, role=Role.MEMBER)

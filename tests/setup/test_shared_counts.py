@@ -2,6 +2,7 @@
 
 import anyio
 import httpx
+import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions, Tier
@@ -52,6 +53,7 @@ async def test_what_is_leased_and_not_used_is_not_used_up(world: World) -> None:
             assert [await read(small), await read(large)] == [429, 200]
 
 
+@pytest.mark.long
 async def test_a_limit_is_met_exactly_by_reads_and_writes_at_once(world: World) -> None:
     said: list[int] = []
     async with world.client(await limited(world, 250)) as http:
@@ -66,6 +68,7 @@ async def test_a_limit_is_met_exactly_by_reads_and_writes_at_once(world: World) 
     assert (said.count(200) + said.count(201), said.count(429)) == (250, 70)
 
 
+@pytest.mark.long
 async def test_what_was_refused_before_it_was_done_is_given_back_once(world: World) -> None:
     async with world.client(await limited(world, 300)) as http:
         assert await read(http) == 200

@@ -43,6 +43,7 @@ async def operator_sees(market: PagesMarket) -> str:
     return "\n".join(answer.text for answer in answers)
 
 
+@pytest.mark.long
 async def test_what_the_organisation_and_the_processor_see_of_an_order_is_its_number(market: PagesMarket, browser: Browser) -> None:
     number = order_of(await market.bought(browser))
     seen = await operator_sees(market)
@@ -114,6 +115,7 @@ async def test_the_link_in_the_mail_opens_it_in_every_browser(market: PagesMarke
         assert "You closed this order" in closed.page.text
 
 
+@pytest.mark.long
 async def test_a_browser_keeps_the_cookies_of_its_ten_newest_orders(market: PagesMarket, browser: Browser) -> None:
     for _ in range(12):
         market.counter.world.clock.advance(60)
@@ -139,6 +141,7 @@ async def test_the_answer_of_the_api_shows_the_id_that_was_used(open_market_of: 
     assert [(shown["id"], shown["number"]) for shown in listed] == [(number, number)]
 
 
+@pytest.mark.long
 async def test_renewed_access_ends_every_link_and_mails_a_new_one(open_market_of: PagesMarket, browser: Browser) -> None:
     market = open_market_of
     bought = await market.bought(browser)
@@ -227,6 +230,7 @@ async def test_a_shop_that_was_renamed_is_found_at_its_former_address(market: Pa
     assert [order["storefront"] for order in listed.json()["data"]] == ["fjord-travel"]
 
 
+@pytest.mark.long
 async def test_a_cookie_that_opens_another_order_opens_none(market: PagesMarket, browser: Browser) -> None:
     first = order_of(await market.bought(browser))
     market.counter.world.clock.advance(1)

@@ -7,6 +7,7 @@ from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP_PATH, PagesMarket, field_of, heading, order_of, scanned, token_of
 
 
+@pytest.mark.long
 async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(market: PagesMarket, browser: Browser) -> None:
     checkout = await market.to_checkout(browser)
     assert checkout.way and checkout.way[0].startswith("https://reseller.test/sandbox/payments/checkout/")
@@ -31,6 +32,7 @@ async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(ma
     assert (row.amount, row.currency, row.email, row.language) == (1000, "EUR", "buyer@home.test", "en")
 
 
+@pytest.mark.long
 async def test_the_link_works_again_later_and_on_another_device(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     market.counter.world.clock.advance(40 * 86_400)

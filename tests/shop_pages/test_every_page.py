@@ -64,6 +64,7 @@ async def every(market: PagesMarket, browser: Browser) -> dict[str, Seen]:
     return pages
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["en", "de"])
 async def test_every_page_is_closed_and_readable(market: PagesMarket, language: str) -> None:
     await market.sell("nordic-big", countries='["NO"]')
@@ -83,6 +84,7 @@ async def test_every_page_is_closed_and_readable(market: PagesMarket, language: 
     }
 
 
+@pytest.mark.long
 async def test_hostile_names_stay_texts_on_every_page(market: PagesMarket, browser: Browser) -> None:
     hostile = {"name": HOSTILE, "tagline": HOSTILE, "logo": f'{LOGO}" onload="x', "accent": "#fff;} body{", "support_email": HOSTILE}
     await market.change(**hostile)
@@ -96,6 +98,7 @@ async def test_hostile_names_stay_texts_on_every_page(market: PagesMarket, brows
     assert HOSTILE in (await browser.get(SHOP_PATH)).page.text
 
 
+@pytest.mark.long
 async def test_characters_that_hide_or_turn_a_text_are_left_out(market: PagesMarket, browser: Browser) -> None:
     await market.change(name=HIDING, tagline=HIDING, support_email=f"a{HIDING}@b.test")
     for slug in market.counter.plans:

@@ -155,6 +155,7 @@ async def test_no_link_leads_to_a_shop_that_is_closed(market: PagesMarket, brows
     assert scanned(closed.page) == scanned(bought.page)
 
 
+@pytest.mark.long
 async def test_a_payment_that_was_given_up_does_not_renew_the_page_for_ever(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     await browser.send(bought.page.form("/top-up", plan="nordic"))

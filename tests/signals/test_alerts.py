@@ -132,6 +132,7 @@ tests:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian: prometheus) is not installed")
 def test_an_alert_fires_at_its_threshold(tmp_path: Path) -> None:
     text = FIRING.replace("ALERTS", str(ALERTS))

@@ -51,6 +51,7 @@ def values(found: Mapping[tuple[str, frozenset[tuple[str, str]]], float], name: 
     return {key[0] if len(key) == 1 else key: value for key, value in told.items()}
 
 
+@pytest.mark.long
 def test_calls_of_every_door_are_counted_by_operation_and_outcome(scraped: tuple[Running, str]) -> None:
     server, address = scraped
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as client:
@@ -147,10 +148,12 @@ def check(found: Backlog) -> None:
     assert found.waiting == (MOST_COUNTED, 3, 0, MOST_COUNTED, 70)
 
 
+@pytest.mark.long
 def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit(tmp_path: Path) -> None:
     check(asyncio.run(deep(open_store(migrated_sqlite(tmp_path)))))
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql() -> None:
     with required_database(migrated_postgres()) as url:

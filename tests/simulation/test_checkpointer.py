@@ -5,6 +5,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from storage.confirm_tokens import insert_confirm_token
 from storage.engine.sqlite import Checkpointer, SqliteStore
 from tests.databases import migrated_sqlite
@@ -14,6 +16,7 @@ ROUNDS = 100
 SECONDS, MOST_BYTES = 2.5, 200_000_000
 
 
+@pytest.mark.long
 def test_a_checkpointer_stops_whenever_it_is_told_to(tmp_path: Path) -> None:
     migrated_sqlite(tmp_path)
     for turn in range(ROUNDS):
@@ -26,6 +29,7 @@ def test_a_checkpointer_stops_whenever_it_is_told_to(tmp_path: Path) -> None:
         assert not closing.is_alive(), f"turn {turn}: it missed that it was to stop"
 
 
+@pytest.mark.long
 async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path) -> None:
     migrated_sqlite(tmp_path)
     store = SqliteStore(tmp_path / "service.db")

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -16,6 +17,8 @@ from storage.quota import QuotaBlocks
 from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
 from tests.harness.machine_runner import MachineStore
 from tests.length import examples
+
+pytestmark = pytest.mark.long
 
 KEYS, INPUTS, REPLICAS = st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from([0, 1, 2])
 

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 import orjson
+import pytest
 
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
@@ -48,6 +49,7 @@ class Both:
         return real.get(method), modelled.get(method)
 
 
+@pytest.mark.long
 async def test_the_model_and_the_simulated_network_give_the_same_members() -> None:
     both = Both()
     await both.same("getResellerInfo", {})

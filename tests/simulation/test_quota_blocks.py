@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -12,6 +13,8 @@ from registry.ports import QuotaPeriod
 from storage.quota import QuotaBlocks, charge_quota, read_quota_used
 from tests.harness.machine_runner import MachineStore
 from tests.length import examples
+
+pytestmark = pytest.mark.long
 
 LIMIT, BLOCK, ORGANISATION = 70, 5, "org_1"
 REPLICAS = st.sampled_from([0, 1, 2])

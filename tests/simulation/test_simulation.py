@@ -20,6 +20,8 @@ from tests.simulation.shoppers import RETURN
 from tests.simulation.store import STORE_FAULTS
 from tests.simulation.upstream_faults import WEIGHTS
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).absolute().parents[2]
 SEEDS = 80
 """Of each run; an episode makes about 120 calls. `python3 ./run simulate` plays as many as it is told, from any first seed."""

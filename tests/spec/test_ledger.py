@@ -1,8 +1,11 @@
 """Every rule of the ledger has a test that carries it, and every marker names a rule."""
 
+import pytest
+
 from tests.spec.ledgers import carried, rules, tsv_rows
 
 
+@pytest.mark.long
 def test_every_rule_has_a_test() -> None:
     tests = carried()
     assert [f"{rule.id}: {rule.words}" for rule in rules() if rule.id not in tests] == []

@@ -54,6 +54,7 @@ def shapes(operation: AnyOperation) -> list[dict[str, Any]]:
     return schema.get("anyOf", [schema])
 
 
+@pytest.mark.long
 @pytest.mark.rule("2.0.1")
 async def test_every_answer_is_json_but_for_the_documents(house: ServiceHouse) -> None:
     async with house.world.client() as http:

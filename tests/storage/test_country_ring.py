@@ -7,6 +7,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -201,6 +202,7 @@ async def test_what_an_account_sees_is_the_ring_of_its_own_sightings(
     assert told == ring_of(one for one in seen if one.account_id in accounts)
 
 
+@pytest.mark.long
 @given(travels=TRAVELS)
 @settings(SLOW, max_examples=examples(12))
 async def test_any_order_of_arrival_gives_the_same_ring_beyond_fifty_entries(store: Store, travels: list[tuple[int, int]]) -> None:

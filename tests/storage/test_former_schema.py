@@ -39,6 +39,7 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
     with migration_lock(former) as database:
         found = compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
@@ -47,6 +48,7 @@ def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
     assert [each for each in differences if each[0] not in ("remove_table", "remove_column", "add_index", "remove_index")] == []
 
 
+@pytest.mark.long
 async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded(former: str, tmp_path: Path) -> None:
     async with open_issuance_stage(tmp_path, former) as stage:
         deps = stage.world.pipeline.deps
@@ -118,6 +120,7 @@ def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None
         assert database.execute("select version_num from alembic_version").fetchone() == ("9999",)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_others_waiting() -> None:
     with required_database(migrated_postgres(divided=False)) as url:

@@ -51,6 +51,7 @@ async def until_back(store: Store) -> list[str]:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_every_call_to_a_server_that_stands_still_ends_within_three_seconds_and_it_is_used_again_by_itself(
     store: Store, processes: PostgresProcesses, reports: list[str]
 ) -> None:
@@ -73,6 +74,7 @@ async def test_every_call_to_a_server_that_stands_still_ends_within_three_second
     assert reports == ["the database does not answer; calls are refused until it does", "the database answers again"]
 
 
+@pytest.mark.long
 async def test_a_commit_that_nobody_heard_of_is_told_as_unknown_and_has_ended_before_anybody_reads_again(
     store: Store, postgres: str, processes: PostgresProcesses
 ) -> None:
@@ -107,6 +109,7 @@ async def test_a_server_that_comes_back_before_anybody_was_told_is_not_noticed(s
     assert await store.write(insert, "b") == 1
 
 
+@pytest.mark.long
 async def test_a_slow_statement_is_no_outage(store: Store, reports: list[str]) -> None:
     def slow(connection: Connection) -> int:
         connection.driver.execute("select pg_sleep(1.6)", {}).close()
@@ -137,6 +140,7 @@ async def test_a_server_that_is_full_serves_all_calls_on_the_connections_that_th
     assert reports == []
 
 
+@pytest.mark.long
 async def test_a_server_without_any_connection_left_is_named(few: str) -> None:
     store = open_store(few, pool=4)
     with psycopg.connect(few), psycopg.connect(few):

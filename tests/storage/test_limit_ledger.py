@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import pytest
+
 from clients.ocs.places import Places
 from registry.clock import SystemClock
 from registry.limit_lease import LimitLease
@@ -50,6 +52,7 @@ def rows(connection: Connection) -> tuple[int, int]:
     return len(connection.all(LIST_PROCESSES)), len(connection.all(LIST_PLACES))
 
 
+@pytest.mark.long
 async def test_calls_of_three_processes_share_the_places_and_all_are_served(store: Store) -> None:
     under_way = most = served = 0
 
@@ -72,6 +75,7 @@ async def test_calls_of_three_processes_share_the_places_and_all_are_served(stor
     assert await store.read(rows) == (0, 0)
 
 
+@pytest.mark.long
 async def test_two_processes_spend_no_more_of_a_bucket_than_it_has_and_a_portion_each(store: Store) -> None:
     size, clock = 30, SystemClock()
     limits = Limits(upstream_writes_per_second=size)
@@ -111,6 +115,7 @@ async def test_a_process_that_does_nothing_has_no_lease_and_reports_nothing(stor
     assert await store.read(rows) == (0, 0)
 
 
+@pytest.mark.long
 async def test_while_nothing_can_be_written_a_process_counts_for_itself_and_afterwards_with_the_others_again(tmp_path: Path) -> None:
     migrated_sqlite(tmp_path)
     store, clock = SqliteStore(tmp_path / "service.db", busy_wait=0.02), SystemClock()

@@ -70,6 +70,7 @@ async def test_a_commit_is_heard_once_and_what_is_undone_or_queued_nothing_is_no
     assert ear.reports == []
 
 
+@pytest.mark.long
 async def test_a_broken_connection_is_said_once_and_made_again(ear: Ear, other: Store) -> None:
     for _ in range(2):
         (session,) = ear.sessions()

@@ -101,6 +101,7 @@ def test_the_known_revisions_are_the_files_oldest_first() -> None:
     assert tuple(reversed([script.revision for script in scripts])) == REVISIONS
 
 
+@pytest.mark.long
 def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_database: str) -> None:
     assert current_revision(new_database) is None
     assert needs_upgrade(new_database)
@@ -120,6 +121,7 @@ def go_before(url: str, revision: str) -> None:
     assert isinstance(before, str) and downgrade_database(url, before)
 
 
+@pytest.mark.long
 def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(current_database: str) -> None:
     go_before(current_database, "0011")
     columns = "id, organisation, composite, input, cron, timezone, created_by, next_ms, created"
@@ -138,6 +140,7 @@ def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_wher
         assert [tuple(row) for row in run("select id, network, address from oauth_client")] == [("cli_1", None, None)]
 
 
+@pytest.mark.long
 def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_says_so(current_database: str) -> None:
     go_before(current_database, "0013")
     columns = "organisation, currency, billing_cycle_day, price_per_gb_cents, invoice_prefix, connect_as_of, updated"
@@ -157,6 +160,7 @@ def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_say
         assert [tuple(row) for row in found] == [("org_1", 1), ("org_2", 1), ("org_3", 0), ("org_4", 0)]
 
 
+@pytest.mark.long
 def test_down_to_base_and_up_again(current_database: str) -> None:
     assert downgrade_database(current_database, "base")
     assert current_revision(current_database) is None
@@ -173,6 +177,7 @@ def test_a_second_upgrade_keeps_the_data(current_database: str) -> None:
     asyncio.run(store.aclose())
 
 
+@pytest.mark.long
 def test_of_three_starters_one_migrates_and_the_others_find_it_done(new_database: str) -> None:
     done = subprocess.run([sys.executable, "-c", RACE, new_database], capture_output=True, text=True, check=True, env=environment())
     answers = done.stdout.split()
@@ -200,6 +205,7 @@ def test_a_server_on_postgresql_does_not_migrate_by_itself() -> None:
         assert current_revision(url) is None
 
 
+@pytest.mark.long
 def test_a_server_on_sqlite_migrates_and_keeps_a_copy_of_what_was_there(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
     assert ensure_current(url)
@@ -234,6 +240,7 @@ def test_an_address_that_is_neither_is_refused_without_showing_its_password() ->
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Path) -> None:
     url = migrated_sqlite(tmp_path)
     done = subprocess.run([sys.executable, "-c", IMPORTED, url], capture_output=True, text=True, check=True, env=environment())
@@ -250,6 +257,7 @@ def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(
     assert current_revision(current_database) == HEAD
 
 
+@pytest.mark.long
 def test_a_schema_that_knows_removed_call_records_is_not_taken_back_while_there_are_any(current_database: str) -> None:
     before = REVISIONS[REVISIONS.index("0023") - 1]
     downgrade_database(current_database, before)

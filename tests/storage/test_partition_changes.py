@@ -43,6 +43,7 @@ async def leased(house: PartitionedDatabase) -> tuple[str, AttemptOutcome]:
     return event, AttemptOutcome(batch.leased[0].id, "we_1", "t", 5, "ok", 1.0, "ok", None)
 
 
+@pytest.mark.long
 async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: PartitionedDatabase) -> None:
     house = divided
     house.add_endpoint("we_1")
@@ -95,6 +96,7 @@ async def test_a_claim_waits_for_the_whole_and_for_no_partition_of_it(divided: P
     assert taken == [1]
 
 
+@pytest.mark.long
 async def test_very_many_rows_without_a_partition_get_one_for_all_their_months(divided: PartitionedDatabase) -> None:
     house = divided
     many = 12_000
@@ -109,6 +111,7 @@ async def test_very_many_rows_without_a_partition_get_one_for_all_their_months(d
     assert [house.count(f"audit_read{part}") for part in ("", "_2027_04", "_default")] == [many + 2, many + 1, 1]
 
 
+@pytest.mark.long
 async def test_very_many_rows_of_a_wrong_clock_are_told_and_leave_the_table_as_it_is(divided: PartitionedDatabase) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
@@ -124,6 +127,7 @@ async def test_very_many_rows_of_a_wrong_clock_are_told_and_leave_the_table_as_i
     assert [report[: len(told)] for report in house.reports] == [told]
 
 
+@pytest.mark.long
 async def test_an_event_among_very_many_has_one_delivery_for_an_endpoint_after_its_month_was_made(divided: PartitionedDatabase) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
@@ -185,6 +189,7 @@ def owned() -> Generator[str]:
                     run(f"drop role {role}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("worker", [MEMBER, "superuser"])
 async def test_partitions_belong_to_the_owner_and_everybody_may_what_they_might(worker: str) -> None:
     with owned() as url:

@@ -46,7 +46,7 @@ from transports.settings_files import load_settings
 from transports.worker.partitions import Partitions
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 DAY, MONTH = 86_400, 31 * 86_400
 DIALECT = postgresql_dialect()
 

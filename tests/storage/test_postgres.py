@@ -30,6 +30,7 @@ def end_sessions(url: str) -> None:
         )
 
 
+@pytest.mark.long
 async def test_a_deadlock_is_resolved_by_running_one_of_the_functions_again(store: Store) -> None:
     await store.write(insert_many, "a", "b")
     meeting = threading.Barrier(2)

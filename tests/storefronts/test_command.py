@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.reseller import printed, refused
 
+pytestmark = pytest.mark.long
+
 PRODUCT = ("--validity-days", "30", "--countries", "NO", "--package-template-id", "55010")
 
 

@@ -217,6 +217,7 @@ async def test_a_plan_of_another_shop_is_not_found(world: World) -> None:
     assert (await fjord.ask("GET", f"{SHOPS}/{one['id']}")).body["plans"][0]["price_cents"] == 1490
 
 
+@pytest.mark.long
 async def test_a_shop_has_250_plans_at_most(world: World) -> None:
     fjord = await seller(world)
     shop = await fjord.shop()

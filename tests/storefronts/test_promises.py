@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from registry.caller import Tier
 from storage.storefronts import StorefrontPlan, put_plan
 from tests.network_facts import ACCOUNT
@@ -40,6 +42,7 @@ async def test_buyers_see_neither_warnings_nor_cost(world: World) -> None:
         assert not [word for word in ("warnings", "cost", "adapt", "14.90") if word in told], path
 
 
+@pytest.mark.long
 async def test_a_plan_is_adapted_as_it_says_else_as_its_product_is(world: World) -> None:
     fjord = await connected(world)
     shop = (await fjord.shop())["id"]

@@ -116,6 +116,7 @@ async def test_the_currency_stays_once_there_is_a_plan(world: World) -> None:
     assert (await fjord.ask("GET", SHOPS)).body["data"][0]["currency"] == "CHF"
 
 
+@pytest.mark.long
 @on_both
 async def test_an_organisation_has_a_hundred_shops_at_most(world: World) -> None:
     fjord = await seller(world)

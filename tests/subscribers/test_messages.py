@@ -34,6 +34,7 @@ def accepted(text: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @given(TEXTS)
 def test_what_fits_is_what_the_network_takes(text: str) -> None:
     found = measure_sms(text)
@@ -57,6 +58,7 @@ def test_one_other_character_makes_all_of_it_unicode(before: str, one: str, afte
     assert measure_sms(text).most == 70
 
 
+@pytest.mark.long
 @given(TEXTS)
 def test_the_network_reads_back_what_was_written(text: str) -> None:
     assert decoded(escape_sms_text(text)) == text

@@ -353,6 +353,7 @@ async def listed_by_the_network(stage: AccountsStage) -> list[Any]:
     return orjson.loads(said.body)["listSubscriber"]["subscriberList"]
 
 
+@pytest.mark.long
 async def test_ten_thousand_rows_are_a_matter_of_moments(stage: AccountsStage) -> None:
     found = await listed_by_the_network(stage)
     many: list[Any] = [{**found[number % len(found)], "subscriberId": 20_000 - number} for number in range(10_000)]
@@ -383,6 +384,7 @@ async def test_only_the_rows_of_the_page_are_made_public(stage: AccountsStage, s
     assert (len(page), made) == (20, [20])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "query", [{}, {"fields": "iccid,currentStatus,sim"}, {"status": "ACTIVE"}, {"status": "ACTIVE", "fields": "*"}, {"q": "an"}], ids=str
 )

@@ -19,6 +19,8 @@ from tests.length import examples
 from tests.network_facts import ACCOUNT, SIBLING
 from tests.tags.tagging import counts, list_again, move_line, tag, tags_shown, untag
 
+pytestmark = pytest.mark.long
+
 TAGS = st.sampled_from("xyz")
 PLACES = st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True)
 

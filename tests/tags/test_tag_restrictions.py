@@ -25,6 +25,7 @@ async def member(stage: ReadModelStage) -> httpx.AsyncClient:
     return await stage.clients.enter_async_context(stage.world.client(who.secret))
 
 
+@pytest.mark.long
 async def test_a_key_for_a_tag_learns_of_no_other_line(both: ReadModelStage) -> None:
     mine = [both.line(0), both.line(3)]
     await tag(both, "trucks", mine)
@@ -42,6 +43,7 @@ async def test_a_key_for_a_tag_learns_of_no_other_line(both: ReadModelStage) -> 
     assert (await both.count(http=none), await counts(both, none)) == (0, {})
 
 
+@pytest.mark.long
 async def test_problems_countries_and_sums_are_of_the_tagged_lines_alone(both: ReadModelStage) -> None:
     await both.pass_time(86_400)
     await both.count()
@@ -111,6 +113,7 @@ async def test_a_key_for_lines_or_accounts_tags_only_those(stage: ReadModelStage
     assert refused["code"] == REFUSED
 
 
+@pytest.mark.long
 async def test_a_tag_that_a_live_key_names_is_set_and_removed_by_admins_without_restrictions_alone(both: ReadModelStage) -> None:
     line = both.line()
     colleague = await member(both)

@@ -66,6 +66,7 @@ async def test_lines_are_said_in_exactly_one_way(stage: ReadModelStage, given: d
     assert await counts(stage) == {}
 
 
+@pytest.mark.long
 async def test_a_foreign_line_is_not_tagged_and_says_nothing(both: ReadModelStage) -> None:
     _, other = await both.beside(account=SIBLING)
     mine, foreign = both.line(), both.line(account=SIBLING)
@@ -93,6 +94,7 @@ async def test_a_line_that_no_list_has_shown_yet_is_asked_for(stage: ReadModelSt
     assert await stage.iccids(tag="late") == [late.iccid]
 
 
+@pytest.mark.long
 async def test_a_line_has_at_most_twenty_tags_also_under_parallel_calls(both: ReadModelStage) -> None:
     full, other = both.line(0), both.line(1)
     for number in range(MOST_TAGS_OF_LINE - 3):
@@ -122,6 +124,7 @@ def end_for_good(stage: ReadModelStage, line: Line) -> None:
     begin_line_status(stage.network, line, "END_OF_LIFE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", [leave, come_to_stock, end_for_good])
 async def test_tags_end_when_the_line_leaves_goes_to_stock_or_ends(both: ReadModelStage, what: Any) -> None:
     line, stays = both.line(0), both.line(1)

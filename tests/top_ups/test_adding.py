@@ -150,6 +150,7 @@ async def test_what_surely_never_left_is_tried_again(counter: TopUpShop, how: st
     assert len(await counter.packages(order)) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [*UNSENT, "the line cannot be read"])
 async def test_after_an_hour_of_that_the_money_goes_back(counter: TopUpShop, how: str) -> None:
     order, top_up = await counter.buy_both()
@@ -174,6 +175,7 @@ def start(counter: TopUpShop) -> None:
     counter.world.sandbox.faults.clear()
 
 
+@pytest.mark.long
 async def test_an_organisation_without_a_token_left_waits_and_nothing_fails(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_ups = [(await counter.begin_top_up(order)).order for _ in range(12)]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -15,6 +16,8 @@ from storage.order_queue import claim_order
 from tests.harness.machine_runner import ServiceMachine
 from tests.length import examples
 from tests.top_ups.counter import ADD, TopUpShop, open_counter
+
+pytestmark = pytest.mark.long
 
 PICK = st.integers(0, 5)
 TROUBLES = (

@@ -15,6 +15,7 @@ from tests.top_ups.counter import ADD, TopUpShop, open_counter
 counter = opened_on_both(open_counter)
 
 
+@pytest.mark.long
 async def test_the_workers_of_two_processes_add_each_top_up_once(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_ups = [await counter.top_up(order) for _ in range(6)]

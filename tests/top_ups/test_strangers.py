@@ -43,6 +43,7 @@ async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(c
     assert (await counter.end(top_up), counter.added()) == (("ready", None, None), 1)
 
 
+@pytest.mark.long
 async def test_a_package_that_a_person_gave_to_one_top_up_is_not_found_for_its_rival(counter: TopUpShop) -> None:
     order = await counter.buy()
     rivals = [await counter.top_up(order) for _ in range(2)]

@@ -55,6 +55,7 @@ async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(cou
     assert (counter.added(), counter.refunded(), await reviews(counter)) == (1, 0, [f"{REVIEW}{top_up}"])
 
 
+@pytest.mark.long
 async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_of_an_hour(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
@@ -68,6 +69,7 @@ async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_o
     assert ("worker", "add_top_up", "reconciled_failed") in outcomes
 
 
+@pytest.mark.long
 async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_AFTER)
@@ -81,6 +83,7 @@ async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: TopUpShop
     assert await counter.end(top_up) == ("ready", None, None)
 
 
+@pytest.mark.long
 async def test_a_package_that_the_operator_put_there_is_not_taken_for_the_top_up(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
@@ -93,6 +96,7 @@ async def test_a_package_that_the_operator_put_there_is_not_taken_for_the_top_up
     assert await counter.end(top_up) == ("failed", "package_not_added", "done")
 
 
+@pytest.mark.long
 async def test_a_package_is_only_believed_when_nothing_explains_it_half_a_minute_later(counter: TopUpShop) -> None:
     """The operator's call has put a package there, and its answer is still on the way when the line is looked at."""
     order = await counter.buy()
@@ -124,6 +128,7 @@ async def test_another_top_up_that_was_answered_explains_its_package(counter: To
     }
 
 
+@pytest.mark.long
 async def test_of_two_unknown_rivals_of_one_template_a_person_decides(counter: TopUpShop) -> None:
     """One of them was added, both were sent while the line was as before: which it is nobody can see."""
     order = await counter.buy()
@@ -143,6 +148,7 @@ async def test_of_two_unknown_rivals_of_one_template_a_person_decides(counter: T
     assert (counter.added(), counter.refunded()) == (2, 0)
 
 
+@pytest.mark.long
 async def test_what_a_later_rival_saw_before_it_was_sent_tells_them_apart(counter: TopUpShop) -> None:
     order = await counter.buy()
     added, not_added = await lost(counter, order, LOST_AFTER), await lost(counter, order, LOST_BEFORE)
@@ -152,6 +158,7 @@ async def test_what_a_later_rival_saw_before_it_was_sent_tells_them_apart(counte
     assert await counter.end(not_added) == ("failed", "package_not_added", "done")
 
 
+@pytest.mark.long
 async def test_two_unknown_ones_of_different_templates_are_told_apart(counter: TopUpShop) -> None:
     order = await counter.buy()
     added, not_added = await lost(counter, order, LOST_AFTER), await lost(counter, order, LOST_BEFORE, "nordic-big")
@@ -161,6 +168,7 @@ async def test_two_unknown_ones_of_different_templates_are_told_apart(counter: T
     assert await counter.end(not_added) == ("failed", "package_not_added", "done")
 
 
+@pytest.mark.long
 async def test_an_esim_does_not_go_back_to_stock_while_a_top_up_may_still_come(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
@@ -234,6 +242,7 @@ async def given_up(counter: TopUpShop, top_up: str) -> None:
     assert await counter.end(top_up) == ("failed", "package_not_added", "owed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refunded", [False, True])
 async def test_an_answer_that_comes_after_all_stands_while_no_refund_was_begun(counter: TopUpShop, *, refunded: bool) -> None:
     """Its process stood still and was taken for dead, and the top-up for not added; then the call went through."""

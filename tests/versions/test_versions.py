@@ -74,6 +74,7 @@ async def colleague(world: World, who: Credentials, name: str) -> Credentials:
     return Credentials(who.organisation, person, *await world.key(person, who.organisation))
 
 
+@pytest.mark.long
 async def test_a_change_that_names_an_old_version_is_refused_and_says_who_came_before(world: World) -> None:
     who = await world.caller(Tier.PRO)
     ada, named = await colleague(world, who, "Ada Berg"), await furnish(world, who)
@@ -122,6 +123,7 @@ CONDITIONS = st.lists(st.booleans(), min_size=2, max_size=5).filter(any)
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.long
 @given(conditions=CONDITIONS)
 @FEW
 async def test_of_changes_at_once_that_name_one_version_one_is_made(world: World, conditions: list[bool]) -> None:
@@ -294,6 +296,7 @@ def test_whatever_is_sent_is_a_list_of_tags_or_taught(value: str) -> None:
         assert all(tag in value and not found.holds(tag.strip('"')) for tag in found.tags)
 
 
+@pytest.mark.long
 async def test_json_of_the_catalogue_names_header_answer_and_refusal(world: World) -> None:
     from transports.openapi.document import build_openapi
 

@@ -22,6 +22,7 @@ def answer(rows: list[object], **more: object) -> dict[str, object]:
     return {"status": {"code": 0, "msg": "OK"}, "listSubscriber": {"subscriberList": rows, "hasMore": False, "nbFound": len(rows), **more}}
 
 
+@pytest.mark.long
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(("subscriberId", "name", "sim")), VALUES, max_size=3), max_size=6), indented=st.booleans()
 )

@@ -13,6 +13,7 @@ from tests.clients.payments.processor import CONNECTED, EMAIL, PROCESSOR_KEY, Pr
 EXPRESS = ConnectedAccount(CONNECTED, "express", True, False, True, "EUR", ("external_account",), {"organisation": "org_1"})
 
 
+@pytest.mark.long
 def test_importing_the_client_loads_neither_the_library_nor_a_network_package() -> None:
     program = "import sys, clients.payments.client\nsys.exit(str({'stripe', 'httpx', 'aiohttp'} & set(sys.modules) or '') or 0)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -240,6 +240,7 @@ async def test_nothing_that_is_secret_or_personal_is_logged_or_printed(
     assert not [record for record in caplog.records if record.name.startswith("stripe")]
 
 
+@pytest.mark.long
 def test_no_variable_of_the_environment_makes_the_library_talk() -> None:
     program = "from clients.payments.vendor import stripe; from stripe._util import log_debug, log_info; log_info('a'); log_debug('b')"
     environment = {**os.environ, "STRIPE_LOG": "debug"}

@@ -62,6 +62,7 @@ async def ended(tasks: Sequence[asyncio.Task[Sequence[str]]]) -> list[Sequence[s
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@pytest.mark.long
 async def test_300_lookups_that_never_return_do_not_delay_another_names(server: NameServer) -> None:
     lookups = ThreadedLookups(server.ask, most=301)
     stuck = await started(lookups, 300)
