@@ -37,8 +37,12 @@ NOT_OK_ROWS, REFUSED_ROWS = sa.text("outcome != 'ok'"), sa.text("status > 201")
 """The rows that the indexes of outcomes have. A refusal has a status of its own, the lowest 202; what is asked for and succeeds has 200 or
 201 nearly always."""
 
-RARE = "rare"
-"""Among the filters of a page: that the outcome asked for is one of the rows above, so that its index is used."""
+
+class AuditPageKind(NamedTuple):
+    """What a statement that reads a page looks for: the filters that are given; `rare`: an outcome of the rows above, by their index."""
+
+    filters: frozenset[str]
+    rare: bool = False
 
 
 class AuditNameTable(TableDescription, table=True):
@@ -193,8 +197,8 @@ def selective(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.ColumnE
     return cast(sa.ColumnElement[bool], sa.func.likelihood(condition, sa.literal_column("0.001")))
 
 
-def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
-    """The page of an organisation with these filters, newest first. Its bounds are ids: the first is included, the other is not."""
+def audit_read_page(kind: AuditPageKind) -> Query[AuditReadRow]:
+    """The page of an organisation, newest first. Its bounds are ids: the first is included, the other is not."""
     return Query(
         AuditReadRow,
         lambda dialect: (
@@ -203,11 +207,10 @@ def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
                 AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
                 AUDIT_READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
                 AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
-                *([AUDIT_READ.c.status > sa.literal_column("201", sa.SmallInteger)] if RARE in filters else []),
+                *([AUDIT_READ.c.status > sa.literal_column("201", sa.SmallInteger)] if kind.rare else []),
                 *(
                     selective(dialect, AUDIT_READ.c["key" if name == "key_id" else name] == sa.bindparam(name, type_=sa.Integer))
-                    for name in filters
-                    if name != RARE
+                    for name in sorted(kind.filters)
                 ),
             )
             .order_by(AUDIT_READ.c.id.desc())
@@ -385,8 +388,8 @@ AUDIT_FILTERS = ("operation", "principal", "outcome", "surface", "key_id")
 AUDIT_RECORD_COLUMNS = [PERSON.c.name if name == "name" else AUDIT.c[name] for name in AuditRow._fields]
 
 
-def audit_page(given: frozenset[str]) -> Query[AuditRow]:
-    """The page with these filters: each is in the statement only where it is asked for, so that its index is used."""
+def audit_page(kind: AuditPageKind) -> Query[AuditRow]:
+    """The page with the filters of `kind`: each is in the statement only where it is asked for, so that its index is used."""
     return Query(
         AuditRow,
         lambda dialect: (
@@ -399,8 +402,8 @@ def audit_page(given: frozenset[str]) -> Query[AuditRow]:
                 # Of the same moment the higher id is newer; the first half is what the index is read by.
                 AUDIT.c.at <= sa.bindparam("last_at"),
                 (AUDIT.c.at < sa.bindparam("last_at")) | (AUDIT.c.id < sa.bindparam("last_id")),
-                *([AUDIT.c.outcome != sa.literal_column("'ok'", sa.Text)] if RARE in given else []),
-                *(selective(dialect, AUDIT.c[name] == sa.bindparam(name)) for name in AUDIT_FILTERS if name in given),
+                *([AUDIT.c.outcome != sa.literal_column("'ok'", sa.Text)] if kind.rare else []),
+                *(selective(dialect, AUDIT.c[name] == sa.bindparam(name)) for name in AUDIT_FILTERS if name in kind.filters),
             )
             .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
             .limit(sa.bindparam("most"))
@@ -412,9 +415,11 @@ FILTERS_GIVEN = [
     frozenset(name for place, name in enumerate(AUDIT_FILTERS) if bits >> place & 1) for bits in range(1 << len(AUDIT_FILTERS))
 ]
 
-AUDIT_PAGES = {given: audit_page(given) for given in [*FILTERS_GIVEN, *(given | {RARE} for given in FILTERS_GIVEN if "outcome" in given)]}
+PAGE_KINDS = [AuditPageKind(given, rare) for given in FILTERS_GIVEN for rare in (False, True) if not rare or "outcome" in given]
 
-AUDIT_READ_PAGES = {given: audit_read_page(sorted(given)) for given in AUDIT_PAGES}
+AUDIT_PAGES = {kind: audit_page(kind) for kind in PAGE_KINDS}
+
+AUDIT_READ_PAGES = {kind: audit_read_page(kind) for kind in PAGE_KINDS}
 
 CHANGES_LOOKED_AT = 50
 CHANGE_SECONDS = 3600
@@ -462,12 +467,12 @@ def list_audit(connection: Connection, *, organisation: str, wanted: AuditFilter
         last_at, last_id = place, after
     given = wanted._asdict()
     filters: dict[str, str] = {name: given[name] for name in AUDIT_FILTERS if given[name] is not None}
-    of, outcome = {"organisation": organisation, **filters}, wanted.outcome or USUAL_OUTCOME
-    page = frozenset(filters if outcome == USUAL_OUTCOME else {**filters, RARE: ""})
-    whole = connection.all(AUDIT_PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
+    of, outcome, asked = {"organisation": organisation, **filters}, wanted.outcome or USUAL_OUTCOME, frozenset(filters)
+    page = AUDIT_PAGES[AuditPageKind(asked, rare=outcome != USUAL_OUTCOME)]
+    whole = connection.all(page, **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
     last = min(first_read_id(wanted.until), last_id if OLDEST_READ <= last_id < LARGEST_AUDIT_ID else first_read_id(last_at))
-    short = page - {RARE} if outcome in SUCCESSES else page
-    reads = list_audit_reads(connection, page=AUDIT_READ_PAGES[short], wanted=of, first=first_read_id(wanted.since), last=last, most=most)
+    short = AUDIT_READ_PAGES[AuditPageKind(asked, rare=outcome not in SUCCESSES)]
+    reads = list_audit_reads(connection, page=short, wanted=of, first=first_read_id(wanted.since), last=last, most=most)
     texts = texts_of_reads(connection, reads)
     read_rows = [read_as_audit_row(row, texts) for row in reads]
     return sorted(whole + read_rows, key=lambda row: (row.at, row.id), reverse=True)[:most]

@@ -381,6 +381,7 @@ async def revoke_api_key(ctx: Ctx, _params: KeyRef, row: ApiKeyRow) -> ListedApi
         end_key(connection, key=row.id, now=now, log=partial(log_ended_keys, ctx.deps.ids))
         return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
+    ctx.record_change(f"key {row.id}: {_api_key_status(row, ctx.now)} -> revoked")
     return await ctx.settle_result(end, now=ctx.now)
 
 

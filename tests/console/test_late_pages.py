@@ -50,6 +50,8 @@ class PieceReader:
 
     held: HeldNetwork
     first: Callable[[bytes], None]
+    leaves: bool = False
+    """Whether it goes away once it has asked."""
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict[str, str])
     pieces: list[bytes] = field(default_factory=list[bytes])
@@ -75,8 +77,10 @@ class PieceReader:
 
         async def receive() -> MutableMapping[str, Any]:
             nonlocal asked
-            if asked:
+            if asked and not self.leaves:
                 await anyio.sleep_forever()
+            if asked:
+                return {"type": "http.disconnect"}
             asked = True
             return {"type": "http.request", "body": b"", "more_body": False}
 
@@ -125,6 +129,15 @@ async def test_the_frame_is_sent_before_the_charging_system_answers_and_the_answ
     assert '<h2 id="answer">' in rest and f"/console/lines/{ICCID}" in rest and "reseller call detect_country_entry" in rest
     assert whole.count("</main>") == whole.count("</html>") == whole.count("<main") == 1 and whole.rstrip().endswith("</html>")
     assert {row.outcome for row in await trail(held.site, "console.insight")} == {"ok"}
+
+
+async def test_a_browser_that_leaves_before_the_answer_ends_the_question(held: HeldNetwork) -> None:
+    calls = len(held.network.calls)
+    held.hold()
+    reader = PieceReader(held, lambda _: None, leaves=True)
+    await reader.get(QUESTION, f"ask=now&iccid={ICCID}")  # it ends, though nothing is ever answered
+    assert "<main" in reader.pieces[0].decode() and not any(b"</html>" in piece for piece in reader.pieces)
+    assert len(held.network.calls) > calls and held.sleep.until is not None and not held.sleep.until.is_set()
 
 
 @pytest.mark.long

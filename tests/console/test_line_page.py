@@ -127,8 +127,9 @@ async def test_notes_and_tags_are_added_and_what_was_typed_wrong_stands_there_ag
     iccid = troubled(demo_server.api, "exhausted")[1]
     path = f"/console/lines/{iccid}"
     page = (await demo.get(path)).page
-    seen = await demo.post(path, {**page.form(path, "note").fields, "note": "Called <b>back</b>"})
+    seen = await demo.post(path, {**page.form(path, "note").fields, "note": "Called <b>back</b>\r\nat noon"})
     assert "The note is saved." in seen.page.text and "Called <b>back</b>" in seen.page.text
+    assert demo_server.api.get(f"/v1/subscribers/{iccid}/notes").json()["data"][0]["note"] == "Called <b>back</b>\nat noon"
     wrong = await demo.send(page.form(path, "tag"), tag="Not a tag")
     assert wrong.status == 400 and wrong.page.wrong("tag")
     assert wrong.page.form(path, "tag").fields["tag"] == "Not a tag"

@@ -20,6 +20,7 @@ from storage.audit import (
     AUDIT_READ_HISTORY,
     AUDIT_READ_PAGES,
     LATEST_AUDIT_MOMENT,
+    AuditPageKind,
     NumberedAuditRecord,
     append_audit_reads,
     append_audit_record,
@@ -426,12 +427,12 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
     ),
     "an event": (statement_of(read_event), {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
     "the newest writes": (
-        AUDIT_PAGES[frozenset()],
+        AUDIT_PAGES[AuditPageKind(frozenset())],
         {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST_AUDIT_MOMENT, "last_id": 2**62, "most": 20},
         {"audit_2027_03"},
     ),
     "the newest reads": (
-        AUDIT_READ_PAGES[frozenset()],
+        AUDIT_READ_PAGES[AuditPageKind(frozenset())],
         {"organisation": 5, "first": 0, "last": first_read_id(NOON + 71 * DAY), "most": 20},
         {"audit_read_2027_03"},
     ),

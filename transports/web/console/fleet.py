@@ -12,6 +12,7 @@ from operations.vocabulary import ProblemCause
 from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.request import ConsoleRequest, PageRead
 from transports.web.console.views import forget_view, save_view, view_facts
+from transports.web.pages.calls import CallArguments, CallOutcome
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute, see_other
 
@@ -113,20 +114,31 @@ async def show_fleet(visit: ConsoleRequest) -> Response:
     return await fleet_page(visit, asked, visit.query)
 
 
+async def counted_page(visit: ConsoleRequest, page: CallArguments, counting: CallArguments) -> tuple[CallOutcome, object]:
+    """A page of lines, and how many there are in all.
+
+    What is looked for as a text is compared with every line: where the first page has all that is found, nothing is counted.
+    """
+    if "text" not in page:
+        found = await visit.read_together(lines=PageRead("query_fleet", page), count=PageRead("query_fleet", counting))
+        return found["lines"], found["count"].body.get("count")
+    lines = await visit.read("query_fleet", **page)
+    if lines.problem is None and lines.next_cursor is None and "starting_after" not in page:
+        return lines, len(lines.rows)
+    return lines, (await visit.read("query_fleet", **counting)).body.get("count")
+
+
 async def fleet_page(visit: ConsoleRequest, asked: AskedLines, source: Mapping[str, str], problem: PageProblem | None = None) -> Response:
     """A page of the lines. `source`: where the list begins and what is chosen, `problem`: why a view was not saved."""
     after = source.get("after", "")
     page = {**asked.page, "limit": LINES_A_PAGE, **({"starting_after": after} if after else {})}
-    found = await visit.read_together(
-        lines=PageRead("query_fleet", page),
-        count=PageRead("query_fleet", {**filter_arguments(asked.wanted), "countOnly": True}),
-    )
-    lines, wanted = found["lines"], asked.wanted
+    lines, count = await counted_page(visit, page, {**filter_arguments(asked.wanted), "countOnly": True})
+    wanted = asked.wanted
     facts: Mapping[str, object] = {
         **choice_facts(asked.kept, picked_lines(source), [str(line["iccid"]) for line in lines.rows], after),
         **view_facts(visit, urlencode(asked.kept)),
         "lines": lines.rows,
-        "count": found["count"].body.get("count"),
+        "count": count,
         "as_of": lines.body.get("as_of"),
         "incomplete": lines.body.get("incomplete"),
         "columns": asked.columns,

@@ -387,6 +387,6 @@ def lines_of_invoice(outcome: CallOutcome) -> Sequence[LineItem]:
 INVOICE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {
     "/money/invoices": PageRoute(show_invoices),
     "/money/invoices/new": PageRoute(show_new_invoice, post_new_invoice),
-    "/money/invoices/{invoice}": PageRoute(show_invoice, post_invoice),
+    "/money/invoices/{invoice}": PageRoute(show_invoice, post_invoice, long_fields=frozenset({"notes"})),
     "/money/invoices/{invoice}/document": PageRoute(show_invoice_document),
 }

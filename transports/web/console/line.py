@@ -523,4 +523,4 @@ OWN_ACTIONS: Mapping[str, Callable[[ConsoleRequest], Awaitable[Response]]] = {
     "assign": assign,
 }
 
-LINE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/lines/{iccid}": PageRoute(show_line, post_line)}
+LINE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {"/lines/{iccid}": PageRoute(show_line, post_line, long_fields=frozenset({"note"}))}

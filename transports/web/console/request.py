@@ -21,7 +21,7 @@ import orjson
 from markupsafe import Markup, escape
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from operations.languages import LanguageTexts, datetime_to_show
 from operations.web_pages import page_templates
@@ -33,7 +33,7 @@ from registry.characters import is_hidden_character
 from registry.errors import PreconditionFailed
 from registry.operation import StreamedAnswer
 from registry.versions import parse_if_match
-from transports.http.response import send_stream
+from transports.http.response import send_stream, until_disconnected
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
@@ -138,17 +138,32 @@ class LatePage(Response):
     def __init__(self, frame: str, whole: Task[Response], headers: Mapping[str, str]) -> None:
         super().__init__(b"", 200, {**headers, "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._pieces = late_pieces(frame, whole)
+        self._frame, self._whole = frame, whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send_stream(receive, send, self.status_code, self.raw_headers, StreamedAnswer(self._pieces, PAGE_MEDIA_TYPE))
+        gone = create_task(until_disconnected(receive))
+        gone.add_done_callback(lambda _: self._whole.cancel())  # nobody waits for the answer
+
+        async def leaving() -> Message:
+            await gone
+            return {"type": "http.disconnect"}
+
+        try:
+            pieces = late_pieces(self._frame, self._whole)
+            await send_stream(leaving, send, self.status_code, self.raw_headers, StreamedAnswer(pieces, PAGE_MEDIA_TYPE))
+        finally:
+            gone.cancel()
 
 
 async def late_pieces(frame: str, whole: Task[Response]) -> AsyncGenerator[bytes]:
-    """The frame, and of the whole page what stands behind it. Raises ValueError for a page without a frame, which is never ended then."""
+    """The frame, and of the whole page what stands behind it; nothing more once `whole` was cancelled. Raises ValueError for a page without
+    a frame, which is never ended then."""
     try:
         yield frame.encode()
-        _, found, rest = bytes((await whole).body).partition(FRAME_END.encode())
+        await wait((whole,))
+        if whole.cancelled():
+            return
+        _, found, rest = bytes(whole.result().body).partition(FRAME_END.encode())
         if not found:
             raise ValueError("the page does not say where its frame ends")
         yield rest
