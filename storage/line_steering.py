@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, TableDescription, all_rows, changes_rows, delete_oldest, first_row, upsert
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, all_rows, changes_rows, delete_oldest, first_row, upsert, writes
 
 LINE_STEERING_KEPT_SECONDS = 30 * 86_400
 """Choice: a line that was pushed to a month ago is as any other."""
@@ -36,22 +36,27 @@ LINE_STEERING = LineSteeringTable.table
 
 LINE_STEERING_KEY = ["organisation", "iccid"]
 
-# Another list has not been pushed yet, whatever was pushed before.
-ASSIGN_LINE_STEERING = Command(
-    upsert(LINE_STEERING, ["organisation", "iccid", "list_id", "assigned", "pushed", "changed"], key=LINE_STEERING_KEY)
-)
 
-PUSH_LINE_STEERING = Command(upsert(LINE_STEERING, ["organisation", "iccid", "pushed", "changed"], key=LINE_STEERING_KEY))
-
-
-def record_steering_list(connection: Connection, *, organisation: str, iccid: str, list_id: int | None, now: float) -> None:
+@writes
+def record_steering_list(*, organisation: str, iccid: str, list_id: int | None, now: float) -> StatementBuild:
     """Records that a line was given a list, or that its list was removed. `now`: Unix seconds."""
-    connection.run(ASSIGN_LINE_STEERING, organisation=organisation, iccid=iccid, list_id=list_id, assigned=now, pushed=None, changed=now)
+    # Another list has not been pushed yet, whatever was pushed before.
+    return upsert(
+        LINE_STEERING,
+        key=LINE_STEERING_KEY,
+        organisation=organisation,
+        iccid=iccid,
+        list_id=list_id,
+        assigned=now,
+        pushed=sa.null(),
+        changed=now,
+    )
 
 
-def record_steering_push(connection: Connection, *, organisation: str, iccid: str, now: float) -> None:
+@writes
+def record_steering_push(*, organisation: str, iccid: str, now: float) -> StatementBuild:
     """Records that the list of a line was pushed to its SIM. `now`: Unix seconds."""
-    connection.run(PUSH_LINE_STEERING, organisation=organisation, iccid=iccid, pushed=now, changed=now)
+    return upsert(LINE_STEERING, key=LINE_STEERING_KEY, organisation=organisation, iccid=iccid, pushed=now, changed=now)
 
 
 @all_rows(LineSteering)
