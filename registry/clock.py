@@ -38,9 +38,6 @@ REQUEST_SECONDS = 45.0
 COMPOSITE_SECONDS = 40.0
 """How long an answer of many reads goes on reading: then it is made of what has been read."""
 
-LOOP_TOLERANCE_SECONDS = 0.05
-"""Loops count in milliseconds, so that one may end a call a moment too early."""
-
 
 class ActiveRequest:
     """One request. `ends` is monotonic time; `waits` counts its calls under way, by outside system, from the first on."""
@@ -68,17 +65,11 @@ def seconds_left(most: float) -> float:
     return most if request is None else max(0.0, min(most, request.left()))
 
 
-def request_is_over() -> bool:
-    """There is an active request, and its time is over."""
-    request = ACTIVE_REQUEST.get()
-    return request is not None and request.left() <= LOOP_TOLERANCE_SECONDS
-
-
-def limit_reading_time(seconds: float = COMPOSITE_SECONDS) -> None:
-    """From now on nothing that the active request waits for lasts longer than so many seconds from its beginning."""
+def limit_reading_time() -> None:
+    """From now on nothing that the active request waits for lasts longer than COMPOSITE_SECONDS from its beginning."""
     request = ACTIVE_REQUEST.get()
     if request is not None:
-        request.ends = min(request.ends, request.began + seconds)
+        request.ends = min(request.ends, request.began + COMPOSITE_SECONDS)
 
 
 @contextmanager

@@ -129,15 +129,6 @@ def bad_if_match(value: str) -> BadRequest:
     )
 
 
-def takes_no_if_match(operation: str) -> BadRequest:
-    """The refusal of a condition that would not be kept, so that nobody relies on it."""
-    return BadRequest(
-        f"{IF_MATCH}: {operation} changes nothing that has a version here, so the condition cannot be kept; nothing was done",
-        param=IF_MATCH,
-        hint="Leave it out. Operations that take it answer the header ETag",
-    )
-
-
 def required_version(operation: Any, text: str) -> IfMatch | None:
     """What the header If-Match with this `text` asks of a call of `operation`. Raises BadRequest where it cannot be read, or kept.
 
@@ -147,7 +138,11 @@ def required_version(operation: Any, text: str) -> IfMatch | None:
         return parse_if_match(text)
     if operation.read_only:
         return None
-    raise takes_no_if_match(operation.id)
+    raise BadRequest(
+        f"{IF_MATCH}: {operation.id} changes nothing that has a version here, so the condition cannot be kept; nothing was done",
+        param=IF_MATCH,
+        hint="Leave it out. Operations that take it answer the header ETag",
+    )
 
 
 def conditional_write(

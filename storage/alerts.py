@@ -18,6 +18,7 @@ from storage.engine.sql import (
     Connection,
     Key,
     Query,
+    StatementBuild,
     TableDescription,
     all_rows,
     bound_list,
@@ -208,12 +209,10 @@ def alert_facts(connection: Connection, *, organisations: Sequence[str]) -> Aler
     )
 
 
-OPEN_ALERT = Command(insert_once(ALERT, AlertRow._fields, key=["organisation", "kind", "subject"]))
-
-
-def open_alert(connection: Connection, *, row: AlertRow) -> bool:
+@changes_one
+def open_alert(*, row: AlertRow) -> StatementBuild:
     """Opens an alert; False where it is open already. Whoever gets True writes the event in the same transaction."""
-    return connection.run(OPEN_ALERT, **row._asdict()) == 1
+    return insert_once(ALERT, key=["organisation", "kind", "subject"], **row._asdict())
 
 
 @changes_one
@@ -312,12 +311,10 @@ def issued_esims(connection: Connection, *, accounts: Sequence[int], day: int) -
     return {row.account_id: (row.esims - row.earlier, row.earlier) for row in found}
 
 
-PUT_SETTINGS = Command(upsert(ALERT_SETTING, AlertSettingRow._fields, key=["organisation"]))
-
-
-def put_alert_settings(connection: Connection, *, row: AlertSettingRow) -> None:
+@writes
+def put_alert_settings(*, row: AlertSettingRow) -> StatementBuild:
     """Keeps what an organisation has set."""
-    connection.run(PUT_SETTINGS, **row._asdict())
+    return upsert(ALERT_SETTING, key=["organisation"], **row._asdict())
 
 
 @changes_rows

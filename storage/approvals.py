@@ -5,7 +5,7 @@ Each step is one conditional update, so that of two who decide at once one does.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import sqlalchemy as sa
 
@@ -31,7 +31,6 @@ from storage.organisations import lock_organisation
 from storage.people import PERSON
 from storage.replicas import REPLICA
 
-ApprovalState = Literal["waiting", "approved", "executed", "declined", "expired", "void"]
 OPEN_APPROVALS_LIMIT = 20
 """Waiting approvals of one credential."""
 APPROVALS_KEPT_SECONDS = 90 * 86_400

@@ -258,10 +258,6 @@ def pack_request_id(request_id: str) -> bytes:
     return text + b"\n" if len(text) == 16 else text
 
 
-def unpack_request_id(request: bytes) -> str:
-    return REQUEST_PREFIX + base32(int.from_bytes(request)) if len(request) == 16 else request.decode().removesuffix("\n")
-
-
 def texts_of_record(line: AuditRecord) -> dict[str, str]:
     """What of a line is kept as numbers."""
     return {name: getattr(line, "key_id" if name == "key" else name) for name in REPEATING_TEXTS}
@@ -522,7 +518,7 @@ def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> Audi
         texts[row.outcome].text,
         row.status,
         row.microseconds / 1000,
-        unpack_request_id(row.request),
+        REQUEST_PREFIX + base32(int.from_bytes(row.request)) if len(row.request) == 16 else row.request.decode().removesuffix("\n"),
         None,
     )
 

@@ -261,11 +261,6 @@ def digest_binds(digests: Sequence[bytes]) -> dict[str, Value]:
     return {"digests": b"".join(digests), "offsets": orjson.dumps(list(range(1, len(digests) * DIGEST_BYTES, DIGEST_BYTES))).decode()}
 
 
-def insert_cdr_digests(connection: Connection, *, organisation: str, events: Sequence[str]) -> None:
-    """Remember ids of an organisation for ever."""
-    connection.run(INSERT_CDR_DIGESTS, **digest_binds(sorted(cdr_digests(organisation, events))))
-
-
 def removed_cdr_ids(connection: Connection, *, organisation: str, events: Sequence[str]) -> list[str]:
     """Those of the ids whose records were stored once and removed."""
     ids = dict(zip(cdr_digests(organisation, events), events, strict=True))
@@ -410,5 +405,5 @@ def remove_cdrs(connection: Connection, *, records: Sequence[CdrKey], now: float
     for record in removed:
         by_organisation.setdefault(record.organisation, []).append(record.event)
     for organisation, events in by_organisation.items():
-        insert_cdr_digests(connection, organisation=organisation, events=events)
+        connection.run(INSERT_CDR_DIGESTS, **digest_binds(sorted(cdr_digests(organisation, events))))
     return len(removed)

@@ -16,13 +16,12 @@ from storage.change_sets import (
     delete_change_set,
     end_planned_set,
     find_change_set,
-    finish_plan,
     insert_change_set,
     note_lines_read,
     oldest_ended_set,
     stop_set,
 )
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, first_row, row_exists, value_or
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, all_rows, changes_one, first_row, row_exists, value_or
 
 ROWS_REMOVED_AT_ONCE = 1000
 UNBOUNDED_COST = 1 << 62
@@ -101,11 +100,6 @@ def keep_lines_read(connection: Connection, *, change_set: str, token: str, seen
     return True
 
 
-def end_plan(connection: Connection, *, change_set: str, token: str, now: float) -> bool:
-    """All lines were read; False where another process works on it. `now`: Unix seconds."""
-    return finish_plan(connection, change_set=change_set, token=token, now=now)
-
-
 def rows_in(states: Sequence[str] | None) -> sa.Select[tuple[object]]:
     found = sa.select(*ROW_COLUMNS).where(OF_SET, CHANGE_ROW.c.number > sa.bindparam("after", type_=sa.Integer))
     found = found if states is None else found.where(CHANGE_ROW.c.state.in_(states))
@@ -150,27 +144,24 @@ def done_iccids(*, change_set: str) -> sa.Executable:
     return sa.select(CHANGE_ROW.c.iccid).where(OF_SET, effective).group_by(CHANGE_ROW.c.iccid).order_by(first)
 
 
-BEGIN_ROW = Query(
-    ChangeRow,
-    sa.update(CHANGE_ROW)
-    .where(
-        THIS_ROW,
-        CHANGE_ROW.c.state == "planned",
-        sa.exists().where(
-            CHANGE_SET.c.id == CHANGE_ROW.c.change_set,
-            CHANGE_SET.c.state == "applying",
-            CHANGE_SET.c.stop == "",
-            CHANGE_SET.c.lease == sa.bindparam("token", type_=sa.Text),
-        ),
-    )
-    .values(state="sending", sent_at=sa.bindparam("now", type_=sa.Double))
-    .returning(*ROW_COLUMNS),
-)
-
-
-def begin_row(connection: Connection, *, change_set: str, token: str, number: int, now: float) -> ChangeRow | None:
+@first_row(ChangeRow)
+def begin_row(*, change_set: str, token: str, number: int, now: float) -> sa.Executable:
     """Marks a planned row as being sent; None where the set was stopped, or another process works on it. `now`: Unix seconds."""
-    return connection.first(BEGIN_ROW, change_set=change_set, token=token, number=number, now=now)
+    return (
+        sa.update(CHANGE_ROW)
+        .where(
+            THIS_ROW,
+            CHANGE_ROW.c.state == "planned",
+            sa.exists().where(
+                CHANGE_SET.c.id == CHANGE_ROW.c.change_set,
+                CHANGE_SET.c.state == "applying",
+                CHANGE_SET.c.stop == "",
+                CHANGE_SET.c.lease == token,
+            ),
+        )
+        .values(state="sending", sent_at=now)
+        .returning(*ROW_COLUMNS)
+    )
 
 
 @row_exists
@@ -180,8 +171,6 @@ def row_is_ours(*, change_set: str, token: str, number: int) -> sa.Executable:
     return sa.select(CHANGE_ROW.c.number).where(THIS_ROW, CHANGE_ROW.c.state == "sending", held)
 
 
-PUT_ROW_BACK = Command(sa.update(CHANGE_ROW).where(THIS_ROW, CHANGE_ROW.c.state == "sending").values(state="planned", sent_at=0.0))
-
 NOTE_STEP = Command(
     sa.update(CHANGE_ROW)
     .where(THIS_ROW, CHANGE_ROW.c.state == "sending")
@@ -189,9 +178,10 @@ NOTE_STEP = Command(
 )
 
 
-def put_row_back(connection: Connection, *, change_set: str, number: int) -> bool:
+@changes_one
+def put_row_back(*, change_set: str, number: int) -> sa.Executable:
     """A row that surely was not sent waits again."""
-    return connection.run(PUT_ROW_BACK, change_set=change_set, number=number) == 1
+    return sa.update(CHANGE_ROW).where(THIS_ROW, CHANGE_ROW.c.state == "sending").values(state="planned", sent_at=0.0)
 
 
 def note_call_made(connection: Connection, *, change_set: str, number: int, made: int, result: str) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Command, Connection, Key, TableDescription, all_rows, first_row, insert_once, row_exists
+from storage.engine.sql import BigInt, Command, Connection, Key, TableDescription, all_rows, first_row, insert_once, row_exists, writes
 
 
 class EndpointSelection(NamedTuple):
@@ -49,8 +49,6 @@ UPDATE_SELECTION = Command(
     .values({name: sa.bindparam(name) for name in EndpointSelection._fields if name not in ("endpoint", "organisation")})
 )
 
-DELETE_SELECTION = Command(lambda _: sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTION.c.endpoint == sa.bindparam("endpoint")))
-
 
 def put_selection(connection: Connection, *, row: EndpointSelection) -> None:
     """Keep what an endpoint has chosen."""
@@ -60,9 +58,10 @@ def put_selection(connection: Connection, *, row: EndpointSelection) -> None:
         connection.run(UPDATE_SELECTION, of=row.endpoint, **values)
 
 
-def forget_selection(connection: Connection, *, endpoint: str) -> None:
+@writes
+def forget_selection(*, endpoint: str) -> sa.Executable:
     """The endpoint is gone."""
-    connection.run(DELETE_SELECTION, endpoint=endpoint)
+    return sa.delete(ENDPOINT_SELECTION).where(ENDPOINT_SELECTION.c.endpoint == endpoint)
 
 
 @all_rows(EndpointSelection)

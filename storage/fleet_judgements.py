@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread, unindexed
+from storage.engine.sql import Command, Connection, Query, bound_list, first_row, pack_rows, runs_in_thread, unindexed
 from storage.fleet_figures import LineFigures, record_figures
 from storage.fleet_line_news import (
     EndingNews,
@@ -83,10 +83,6 @@ NUMBERED_LINES_TO_JUDGE = Query(
     ),
 )
 
-NEXT_JUDGE_DUE = Query(
-    float, lambda _: sa.select(sa.func.min(FLEET_LINE.c.judge_due).label("due")).where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0)
-)
-
 
 def lines_to_judge(connection: Connection, *, fleet: int, now: float, most: int) -> list[JudgedLine]:
     """At most `most` lines whose verdicts are to be made at `now`, Unix seconds."""
@@ -98,9 +94,10 @@ def numbered_lines_to_judge(connection: Connection, *, fleet: int, numbers: Sequ
     return connection.all(NUMBERED_LINES_TO_JUDGE, fleet=fleet, numbers=pack_rows([[number] for number in numbers]))
 
 
-def next_judge_due(connection: Connection, *, fleet: int) -> float | None:
+@first_row(float)
+def next_judge_due(*, fleet: int) -> sa.Executable:
     """When the next line is to be judged, Unix seconds; None where none waits for time alone."""
-    return connection.first(NEXT_JUDGE_DUE, fleet=fleet)
+    return sa.select(sa.func.min(FLEET_LINE.c.judge_due).label("due")).where(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.judge_due > 0)
 
 
 class EndingPackage(NamedTuple):

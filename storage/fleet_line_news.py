@@ -11,7 +11,20 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import CLUSTERED, BigInt, Command, Connection, Query, TableDescription, bound_list, insert_once, pack_rows, upsert
+from storage.engine.sql import (
+    CLUSTERED,
+    BigInt,
+    Command,
+    Connection,
+    Query,
+    TableDescription,
+    bound_list,
+    first_row,
+    insert_once,
+    pack_rows,
+    upsert,
+    writes,
+)
 from storage.fleets import FLEET, IS_CURRENT, WRONG_CLOCK_SECONDS
 
 GAP_SECONDS = 6 * 3600.0
@@ -163,24 +176,15 @@ def is_gap(listed: float, listing_seconds: float, now: float) -> bool:
     return age > max(GAP_SECONDS, GAP_LISTINGS * listing_seconds) or age < -WRONG_CLOCK_SECONDS
 
 
-FIND_BASELINE = Query(
-    FleetBaseline,
-    sa.select(FLEET.c.organisation, FLEET.c.listed, FLEET.c.listing_seconds, FLEET_BASELINE.c.began, FLEET_BASELINE.c.since)
-    .select_from(FLEET.join(FLEET_BASELINE, FLEET_BASELINE.c.fleet == FLEET.c.id))
-    .where(FLEET.c.id == BASELINE_FLEET, IS_CURRENT),
-)
-
-
-def baseline_of_fleet(connection: Connection, *, fleet: int) -> FleetBaseline | None:
+@first_row(FleetBaseline)
+def baseline_of_fleet(*, fleet: int) -> sa.Executable:
     """How far the fleet is known; None while it has not been read once."""
-    return connection.first(FIND_BASELINE, fleet=fleet)
+    return (
+        sa.select(FLEET.c.organisation, FLEET.c.listed, FLEET.c.listing_seconds, FLEET_BASELINE.c.began, FLEET_BASELINE.c.since)
+        .select_from(FLEET.join(FLEET_BASELINE, FLEET_BASELINE.c.fleet == FLEET.c.id))
+        .where(FLEET.c.id == BASELINE_FLEET, IS_CURRENT)
+    )
 
-
-RESTART_BASELINE = Command(
-    sa.update(FLEET_BASELINE)
-    .where(FLEET_BASELINE.c.fleet == BASELINE_FLEET, FLEET_BASELINE.c.since > 0)
-    .values(began=sa.bindparam("now", type_=sa.Double), since=0.0)
-)
 
 SET_BASELINE = Command(
     sa.update(FLEET_BASELINE)
@@ -191,9 +195,12 @@ SET_BASELINE = Command(
 BEGIN_BASELINE = Command(insert_once(FLEET_BASELINE, ("fleet", "since"), key=["fleet"], began=0.0))
 
 
-def restart_baseline(connection: Connection, *, fleet: int, now: float) -> None:
+@writes
+def restart_baseline(*, fleet: int, now: float) -> sa.Executable:
     """Nothing that is read of the fleet is new until it has been read once more. `now`: Unix seconds."""
-    connection.run(RESTART_BASELINE, fleet=fleet, now=now)
+    return (
+        sa.update(FLEET_BASELINE).where(FLEET_BASELINE.c.fleet == BASELINE_FLEET, FLEET_BASELINE.c.since > 0).values(began=now, since=0.0)
+    )
 
 
 def finish_baseline(connection: Connection, *, fleet: int, now: float) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread
+from storage.engine.sql import Command, Connection, Query, bound_list, pack_rows, runs_in_thread, writes
 from storage.fleet_erasure import lines_without_names, listed_customer, without_names
 from storage.fleet_line_money import add_line_money
 from storage.fleet_line_news import USE_THRESHOLDS, FleetBaseline, LineNews, UseNews, baseline_of_fleet, note_crossing
@@ -318,13 +318,7 @@ def record_readings(connection: Connection, *, fleet: int, readings: Sequence[Ti
     return ReadingsStored(stored, news)
 
 
-POSTPONE_LINE = Command(
-    sa.update(FLEET_LINE)
-    .where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == sa.bindparam("seen", type_=sa.Integer))
-    .values(due=sa.bindparam("due", type_=sa.Double))
-)
-
-
-def postpone_line(connection: Connection, *, fleet: int, subscriber_id: int, seen: int, due: float) -> None:
+@writes
+def postpone_line(*, fleet: int, subscriber_id: int, seen: int, due: float) -> sa.Executable:
     """A line that could not be read is read at `due`, Unix seconds, unless it was written to since."""
-    connection.run(POSTPONE_LINE, fleet=fleet, subscriber_id=subscriber_id, seen=seen, due=due)
+    return sa.update(FLEET_LINE).where(OF_FLEET_LINE, LINE_IS_THERE, FLEET_LINE.c.version == seen).values(due=due)

@@ -21,6 +21,7 @@ from storage.engine.sql import (
     Dialect,
     Query,
     TableDescription,
+    all_rows,
     bound_list,
     column_kinds,
     insert_once,
@@ -133,13 +134,6 @@ INSERT_FLEET_USAGE = Command(
 )
 
 KNOW_NETWORK = Command(insert_once(FLEET_NETWORK, ("fleet", *FleetNetworkRow._fields), key=["fleet", "mcc", "mnc"]))
-
-NETWORKS_OF_FLEET = Query(
-    FleetNetworkRow,
-    lambda _: sa.select(*(FLEET_NETWORK.c[name] for name in FleetNetworkRow._fields)).where(
-        FLEET_NETWORK.c.fleet == sa.bindparam("fleet", type_=sa.BigInteger)
-    ),
-)
 
 
 FLEET_DAY_SUMS = ("uses", "free", "network_cost", "usage_income")
@@ -279,6 +273,7 @@ def know_networks(connection: Connection, *, fleet: int, networks: Sequence[Flee
     connection.run_many(KNOW_NETWORK, [{"fleet": fleet, **row._asdict()} for row in networks])
 
 
-def networks_of_fleet(connection: Connection, *, fleet: int) -> list[FleetNetworkRow]:
+@all_rows(FleetNetworkRow)
+def networks_of_fleet(*, fleet: int) -> sa.Executable:
     """The networks that lines of the fleet used."""
-    return connection.all(NETWORKS_OF_FLEET, fleet=fleet)
+    return sa.select(*(FLEET_NETWORK.c[name] for name in FleetNetworkRow._fields)).where(FLEET_NETWORK.c.fleet == fleet)

@@ -151,15 +151,6 @@ def fleet_state(*, fleet: int) -> sa.Executable:
     return sa.select(*(FLEET.c[name] for name in FleetState._fields)).where(THIS_FLEET, IS_CURRENT)
 
 
-END_FLEETS = Command(lambda _: sa.update(FLEET).where(FLEET.c.organisation == sa.bindparam("organisation"), IS_CURRENT).values(HAS_ENDED))
-
-END_SIMULATED_FLEETS = Command(
-    sa.update(FLEET)
-    .where(IS_CURRENT, FLEET.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
-    .values(HAS_ENDED)
-)
-
-
 @all_rows(int)
 def current_fleets(*, organisation: str) -> sa.Executable:
     """The numbers of the organisation's fleets that have not ended."""
@@ -178,14 +169,20 @@ def end_fleet(*, fleet: int) -> sa.Executable:
     return sa.update(FLEET).where(THIS_FLEET, IS_CURRENT).values(HAS_ENDED)
 
 
-def end_fleets(connection: Connection, *, organisation: str) -> None:
+@writes
+def end_fleets(*, organisation: str) -> sa.Executable:
     """Ends every fleet of `organisation`, in the commit that ends or replaces its connection: from then on nothing of it is shown."""
-    connection.run(END_FLEETS, organisation=organisation)
+    return sa.update(FLEET).where(FLEET.c.organisation == organisation, IS_CURRENT).values(HAS_ENDED)
 
 
-def end_simulated_fleets(connection: Connection) -> None:
+@writes
+def end_simulated_fleets() -> sa.Executable:
     """Ends the fleets of organisations whose account was simulated, now that there is a real charging system."""
-    connection.run(END_SIMULATED_FLEETS)
+    return (
+        sa.update(FLEET)
+        .where(IS_CURRENT, FLEET.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
+        .values(HAS_ENDED)
+    )
 
 
 @all_rows(str)
@@ -231,17 +228,6 @@ CLAIM_NEXT = Query(
     ),
 )
 
-CLAIM_THIS = Query(
-    FleetState,
-    sa.update(FLEET)
-    .where(THIS_FLEET, IS_CURRENT, LEASE_IS_FREE)
-    .values(
-        lease=sa.bindparam("token", type_=sa.Text),
-        lease_until=sa.bindparam("until", type_=sa.Double),
-        served=sa.bindparam("now", type_=sa.Double),
-    ),
-)
-
 
 @value_or(0.0)
 def next_fleet_due(*, now: float, instance: str) -> sa.Executable:
@@ -254,9 +240,10 @@ def claim_next_fleet(connection: Connection, *, token: str, now: float, until: f
     return connection.first(CLAIM_NEXT, token=token, now=now, until=until, instance=instance, none="")
 
 
-def claim_fleet(connection: Connection, *, fleet: int, token: str, now: float, until: float) -> FleetState | None:
+@first_row(FleetState)
+def claim_fleet(*, fleet: int, token: str, now: float, until: float) -> sa.Executable:
     """Takes the lease of this fleet, whether it is due or not; None while another holds it."""
-    return connection.first(CLAIM_THIS, fleet=fleet, token=token, now=now, until=until)
+    return sa.update(FLEET).where(THIS_FLEET, IS_CURRENT, LEASE_IS_FREE).values(lease=token, lease_until=until, served=now)
 
 
 @changes_one

@@ -159,17 +159,14 @@ LIST_ISSUANCE_HOLDERS = Query(
 )
 
 
-def issuance_already_sent() -> Conflict:
-    """The key has its row, so nothing is sent under it again."""
-    return Conflict(
-        "An eSIM was asked for under this key before; nothing was sent now", code="idempotency_in_progress", hint="Repeat it in a second"
-    )
-
-
 def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
     """The row, before the call is sent. A second one under the same key is refused, whatever became of the first. `now`: Unix seconds."""
     if connection.run(INSERT_ISSUANCE, **row._asdict(), now=now) == 0:
-        raise issuance_already_sent()
+        raise Conflict(
+            "An eSIM was asked for under this key before; nothing was sent now",
+            code="idempotency_in_progress",
+            hint="Repeat it in a second",
+        )
     # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
     if is_key_expired(connection, organisation=row.organisation, operation=LEDGER_OPERATION, key=row.key):
         raise key_has_expired()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import Command, Connection, Query, TableDescription, changes_rows, delete_oldest, upsert
+from storage.engine.sql import StatementBuild, TableDescription, all_rows, changes_rows, delete_oldest, upsert, writes
 
 LINE_CHANGES_KEPT_SECONDS = 400 * 86_400
 """Choice: as long as the countries of a line are kept."""
@@ -40,24 +40,19 @@ class LineChangeTable(TableDescription, row=LineChange, without=("kind", "at"), 
 
 LINE_CHANGE = LineChangeTable.table
 
-PUT_LINE_CHANGE = Command(upsert(LINE_CHANGE, ["organisation", "iccid", *LineChange._fields], key=["organisation", "iccid", "kind"]))
 
-CHANGES_OF_LINE = Query(
-    LineChange,
-    lambda _: sa.select(*(LINE_CHANGE.c[name] for name in LineChange._fields)).where(
-        LINE_CHANGE.c.organisation == sa.bindparam("organisation"), LINE_CHANGE.c.iccid == sa.bindparam("iccid")
-    ),
-)
-
-
-def record_line_change(connection: Connection, *, organisation: str, iccid: str, change: LineChange) -> None:
+@writes
+def record_line_change(*, organisation: str, iccid: str, change: LineChange) -> StatementBuild:
     """Records what was done to a line, in the commit that ends the call."""
-    connection.run(PUT_LINE_CHANGE, organisation=organisation, iccid=iccid, **change._asdict())
+    return upsert(LINE_CHANGE, key=["organisation", "iccid", "kind"], organisation=organisation, iccid=iccid, **change._asdict())
 
 
-def changes_of_line(connection: Connection, *, organisation: str, iccid: str) -> list[LineChange]:
+@all_rows(LineChange)
+def changes_of_line(*, organisation: str, iccid: str) -> sa.Executable:
     """The latest change of each kind that the organisation made to the line."""
-    return connection.all(CHANGES_OF_LINE, organisation=organisation, iccid=iccid)
+    return sa.select(*(LINE_CHANGE.c[name] for name in LineChange._fields)).where(
+        LINE_CHANGE.c.organisation == organisation, LINE_CHANGE.c.iccid == iccid
+    )
 
 
 @changes_rows

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_rows, delete_oldest, upsert
+from storage.engine.sql import BigInt, StatementBuild, TableDescription, all_rows, changes_rows, delete_oldest, first_row, upsert, writes
 
 LINE_STEERING_KEPT_SECONDS = 30 * 86_400
 """Choice: a line that was pushed to a month ago is as any other."""
@@ -36,47 +36,46 @@ LINE_STEERING = LineSteeringTable.table
 
 LINE_STEERING_KEY = ["organisation", "iccid"]
 
-# Another list has not been pushed yet, whatever was pushed before.
-ASSIGN_LINE_STEERING = Command(
-    upsert(LINE_STEERING, ["organisation", "iccid", "list_id", "assigned", "pushed", "changed"], key=LINE_STEERING_KEY)
-)
 
-PUSH_LINE_STEERING = Command(upsert(LINE_STEERING, ["organisation", "iccid", "pushed", "changed"], key=LINE_STEERING_KEY))
-
-LATEST_LINE_STEERING = Query(
-    LineSteering,
-    sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields))
-    .where(LINE_STEERING.c.organisation == sa.bindparam("organisation"), LINE_STEERING.c.changed >= sa.bindparam("since", type_=sa.Double))
-    .order_by(LINE_STEERING.c.changed.desc())
-    .limit(sa.bindparam("most")),
-)
-
-STEERING_OF_LINE = Query(
-    LineSteering,
-    lambda _: sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields)).where(
-        LINE_STEERING.c.organisation == sa.bindparam("organisation"), LINE_STEERING.c.iccid == sa.bindparam("iccid")
-    ),
-)
-
-
-def record_steering_list(connection: Connection, *, organisation: str, iccid: str, list_id: int | None, now: float) -> None:
+@writes
+def record_steering_list(*, organisation: str, iccid: str, list_id: int | None, now: float) -> StatementBuild:
     """Records that a line was given a list, or that its list was removed. `now`: Unix seconds."""
-    connection.run(ASSIGN_LINE_STEERING, organisation=organisation, iccid=iccid, list_id=list_id, assigned=now, pushed=None, changed=now)
+    # Another list has not been pushed yet, whatever was pushed before.
+    return upsert(
+        LINE_STEERING,
+        key=LINE_STEERING_KEY,
+        organisation=organisation,
+        iccid=iccid,
+        list_id=list_id,
+        assigned=now,
+        pushed=sa.null(),
+        changed=now,
+    )
 
 
-def record_steering_push(connection: Connection, *, organisation: str, iccid: str, now: float) -> None:
+@writes
+def record_steering_push(*, organisation: str, iccid: str, now: float) -> StatementBuild:
     """Records that the list of a line was pushed to its SIM. `now`: Unix seconds."""
-    connection.run(PUSH_LINE_STEERING, organisation=organisation, iccid=iccid, pushed=now, changed=now)
+    return upsert(LINE_STEERING, key=LINE_STEERING_KEY, organisation=organisation, iccid=iccid, pushed=now, changed=now)
 
 
-def latest_line_steering(connection: Connection, *, organisation: str, since: float, most: int) -> list[LineSteering]:
+@all_rows(LineSteering)
+def latest_line_steering(*, organisation: str, since: float, most: int) -> sa.Executable:
     """The lines whose steering the organisation changed from `since` (Unix seconds) on, the latest first, at most `most`."""
-    return connection.all(LATEST_LINE_STEERING, organisation=organisation, since=since, most=most)
+    return (
+        sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields))
+        .where(LINE_STEERING.c.organisation == organisation, LINE_STEERING.c.changed >= since)
+        .order_by(LINE_STEERING.c.changed.desc())
+        .limit(most)
+    )
 
 
-def steering_of_line(connection: Connection, *, organisation: str, iccid: str) -> LineSteering | None:
+@first_row(LineSteering)
+def steering_of_line(*, organisation: str, iccid: str) -> sa.Executable:
     """What the organisation did to the steering of the line in thirty days."""
-    return connection.first(STEERING_OF_LINE, organisation=organisation, iccid=iccid)
+    return sa.select(*(LINE_STEERING.c[name] for name in LineSteering._fields)).where(
+        LINE_STEERING.c.organisation == organisation, LINE_STEERING.c.iccid == iccid
+    )
 
 
 @changes_rows

@@ -151,16 +151,11 @@ def require_unguarded(connection: Connection, *, organisation: str, tag: str, no
     """
     lock_organisation(connection, organisation=organisation)
     if tag in guarded_tags(connection, organisation=organisation, now=now):
-        raise tag_is_guarded(tag)
-
-
-def tag_is_guarded(tag: str) -> Restricted:
-    """The refusal of a tag that restrictions name, since whoever sets it would say what keys may do."""
-    return Restricted(
-        f"tag: {tag} is guarded, since an API key is restricted to lines that have it; nothing was done",
-        param="tag",
-        hint="An admin sets or removes it, with a credential that has no restrictions; or use another tag",
-    )
+        raise Restricted(
+            f"tag: {tag} is guarded, since an API key is restricted to lines that have it; nothing was done",
+            param="tag",
+            hint="An admin sets or removes it, with a credential that has no restrictions; or use another tag",
+        )
 
 
 class TagOutcome(NamedTuple):

@@ -8,7 +8,19 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, bound_list, first_row, pack_rows, upsert
+from storage.engine.sql import (
+    BigInt,
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    TableDescription,
+    bound_list,
+    first_row,
+    pack_rows,
+    upsert,
+    writes,
+)
 from storage.mail_notices import forget_notices
 from storage.organisations import MEMBERSHIP
 from storage.people import PERSON
@@ -53,7 +65,6 @@ class MailReader(NamedTuple):
 
 MAIL_SUBSCRIPTION = MailSubscriptionTable.table
 
-PUT_CHOICE = Command(upsert(MAIL_SUBSCRIPTION, MailChoice._fields, key=["organisation", "person"]))
 
 READER_COLUMNS: tuple[sa.ColumnElement[object], ...] = (
     MEMBERSHIP.c.organisation_id.label("organisation"),
@@ -111,9 +122,10 @@ def proved_address(*, person: str) -> sa.Executable:
     return sa.select(PERSON.c.address).where(PERSON.c.id == person, PERSON.c.address.is_not(None))
 
 
-def put_mail_choice(connection: Connection, *, choice: MailChoice) -> None:
+@writes
+def put_mail_choice(*, choice: MailChoice) -> StatementBuild:
     """Keep what somebody has chosen, in the place of what they chose before."""
-    connection.run(PUT_CHOICE, **choice._asdict())
+    return upsert(MAIL_SUBSCRIPTION, key=["organisation", "person"], **choice._asdict())
 
 
 def forget_mail_choice(connection: Connection, *, organisation: str, person: str) -> None:

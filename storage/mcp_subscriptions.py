@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import BigInt, Command, Connection, Key, Query, TableDescription, first_row, upsert
+from storage.engine.sql import BigInt, Connection, Key, Query, StatementBuild, TableDescription, first_row, upsert, writes
 
 
 class McpSubscription(NamedTuple):
@@ -34,9 +34,6 @@ MCP_SUBSCRIPTION = McpSubscriptionTable.table
 
 SUBSCRIPTION_COLUMNS = tuple(MCP_SUBSCRIPTION.c[name] for name in McpSubscription._fields)
 
-PUT_SUBSCRIPTION = Command(upsert(MCP_SUBSCRIPTION, McpSubscription._fields, key=["endpoint"]))
-
-DELETE_SUBSCRIPTION = Command(lambda _: sa.delete(MCP_SUBSCRIPTION).where(MCP_SUBSCRIPTION.c.endpoint == sa.bindparam("endpoint")))
 
 EXPIRED_SUBSCRIPTIONS = Query(
     McpSubscription,
@@ -47,14 +44,16 @@ EXPIRED_SUBSCRIPTIONS = Query(
 )
 
 
-def put_subscription(connection: Connection, *, row: McpSubscription) -> None:
+@writes
+def put_subscription(*, row: McpSubscription) -> StatementBuild:
     """Keep a subscription, or its new end."""
-    connection.run(PUT_SUBSCRIPTION, **row._asdict())
+    return upsert(MCP_SUBSCRIPTION, key=["endpoint"], **row._asdict())
 
 
-def forget_subscription(connection: Connection, *, endpoint: str) -> None:
+@writes
+def forget_subscription(*, endpoint: str) -> sa.Executable:
     """The endpoint of a subscription is gone, and the subscription with it. Nothing for other endpoints."""
-    connection.run(DELETE_SUBSCRIPTION, endpoint=endpoint)
+    return sa.delete(MCP_SUBSCRIPTION).where(MCP_SUBSCRIPTION.c.endpoint == endpoint)
 
 
 @first_row(McpSubscription)

@@ -68,7 +68,6 @@ class AdaptedOfferTable(TableDescription, table=True):
 
 PACKAGE_ADAPTATION = PackageAdaptationTable.table
 ADAPTED_OFFER = AdaptedOfferTable.table
-ADAPTATION_COLUMNS = tuple(PACKAGE_ADAPTATION.c[name] for name in PackageAdaptation._fields)
 THIS_ADAPTATION: sa.ColumnElement[bool] = (PACKAGE_ADAPTATION.c.organisation == sa.bindparam("organisation")) & (
     PACKAGE_ADAPTATION.c.key == sa.bindparam("key")
 )

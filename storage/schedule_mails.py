@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.sql import Command, Connection, Key, Query, TableDescription, insert_once
+from storage.engine.sql import Key, StatementBuild, TableDescription, all_rows, first_row, insert_once, writes
 
 ReportMailForm = Literal["link", "pdf"]
 
@@ -25,57 +25,37 @@ class ScheduleMailTable(TableDescription, row=ScheduleMail, table=True):
 
 SCHEDULE_MAIL = ScheduleMailTable.table
 
-INSERT_SCHEDULE_MAIL = Command(insert_once(SCHEDULE_MAIL, ScheduleMail._fields, key=["schedule"]))
 
-FIND_SCHEDULE_MAIL = Query(
-    ScheduleMail,
-    sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")),
-)
-
-FORGET_SCHEDULE_MAIL = Command(
-    sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule"), SCHEDULE_MAIL.c.person == sa.bindparam("person"))
-)
-
-FORGET_SCHEDULE_MAILS = Command(
-    lambda _: sa.delete(SCHEDULE_MAIL).where(
-        SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation"), SCHEDULE_MAIL.c.person == sa.bindparam("person")
-    )
-)
-
-SCHEDULE_MAILS_OF = Query(
-    ScheduleMail,
-    lambda _: sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(
-        SCHEDULE_MAIL.c.organisation == sa.bindparam("organisation")
-    ),
-)
-
-REMOVE_SCHEDULE_MAIL = Command(lambda _: sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == sa.bindparam("schedule")))
+@writes
+def insert_schedule_mail(*, mail: ScheduleMail) -> StatementBuild:
+    return insert_once(SCHEDULE_MAIL, key=["schedule"], **mail._asdict())
 
 
-def insert_schedule_mail(connection: Connection, *, mail: ScheduleMail) -> None:
-    connection.run(INSERT_SCHEDULE_MAIL, **mail._asdict())
-
-
-def find_schedule_mail(connection: Connection, *, schedule: str) -> ScheduleMail | None:
+@first_row(ScheduleMail)
+def find_schedule_mail(*, schedule: str) -> sa.Executable:
     """How a schedule's reports are mailed, if they are."""
-    return connection.first(FIND_SCHEDULE_MAIL, schedule=schedule)
+    return sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(SCHEDULE_MAIL.c.schedule == schedule)
 
 
-def list_schedule_mails(connection: Connection, *, organisation: str) -> list[ScheduleMail]:
+@all_rows(ScheduleMail)
+def list_schedule_mails(*, organisation: str) -> sa.Executable:
     """How the reports of an organisation's schedules are mailed."""
-    return connection.all(SCHEDULE_MAILS_OF, organisation=organisation)
+    return sa.select(*(SCHEDULE_MAIL.c[name] for name in ScheduleMail._fields)).where(SCHEDULE_MAIL.c.organisation == organisation)
 
 
-def forget_schedule_mail(connection: Connection, *, schedule: str, person: str) -> None:
+@writes
+def forget_schedule_mail(*, schedule: str, person: str) -> sa.Executable:
     """Mail no more reports of a schedule to this person."""
-    connection.run(FORGET_SCHEDULE_MAIL, schedule=schedule, person=person)
+    return sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == schedule, SCHEDULE_MAIL.c.person == person)
 
 
-def forget_schedule_mails(connection: Connection, *, organisation: str, person: str) -> None:
+@writes
+def forget_schedule_mails(*, organisation: str, person: str) -> sa.Executable:
     """Mail this person no more reports of an organisation."""
-    connection.run(FORGET_SCHEDULE_MAILS, organisation=organisation, person=person)
+    return sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.organisation == organisation, SCHEDULE_MAIL.c.person == person)
 
 
-def remove_schedule_mail(connection: Connection, *, schedule: str) -> None:
+@writes
+def remove_schedule_mail(*, schedule: str) -> sa.Executable:
     """The schedule is gone."""
-    connection.run(REMOVE_SCHEDULE_MAIL, schedule=schedule)
+    return sa.delete(SCHEDULE_MAIL).where(SCHEDULE_MAIL.c.schedule == schedule)

@@ -10,7 +10,7 @@ What finds no place is due again a little later: it is no attempt, and its place
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, NamedTuple, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol
 
 import sqlalchemy as sa
 
@@ -75,9 +75,6 @@ class UnsentDelivery(Protocol):
     def proven(self) -> int | None: ...
     @property
     def failing_since(self) -> int | None: ...
-
-
-UnsentT = TypeVar("UnsentT", bound=UnsentDelivery)
 
 
 class PostponedDelivery(NamedTuple):

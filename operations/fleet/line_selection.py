@@ -196,7 +196,7 @@ class UnlistedLines:
 
 async def filter_of(ctx: Ctx, params: LineConditions, fleet: OwnFleet) -> FleetFilter:
     """The filters of the store. A name is looked for live where names are not kept."""
-    mcc, mnc = (None, None) if params.network is None else network_codes(params.network)
+    mcc, mnc = (None, None) if params.network is None else (int(params.network[:3]), int(params.network[3:].removeprefix("-")))
     found = FleetFilter(
         account=params.account_id,
         status=params.status,
@@ -234,7 +234,3 @@ async def lines_named(fleet: OwnFleet, text: str) -> list[int]:
     part = fold_text(text)
     named = (row for row in listed.rows if part in fold_text(f"{row.get('subscriberName') or ''}\n{row.get('email') or ''}"))
     return [subscriber_number(row) for row in named]
-
-
-def network_codes(text: str) -> tuple[int, int]:
-    return int(text[:3]), int(text[3:].removeprefix("-"))

@@ -422,7 +422,10 @@ def health_sheet(found: Finding[FleetHealth]) -> Sheet:
         "title": "Fleet health",
         "headline": health_headline(data),
         "figures": health_figures(data),
-        "charts": [health_factor_chart(data["factors"]), line_status_chart(data)],
+        "charts": [
+            health_factor_chart(data["factors"]),
+            bar_chart_of("Issued lines by status", "Lines", {status: float(count) for status, count in data["lines"]["by_status"].items()}),
+        ],
         "tables": [actions_table(data["first"]), health_accounts_table(data["accounts"])],
     }
 
@@ -453,11 +456,6 @@ def health_factor_chart(factors: list[Factor]) -> Chart:
         "Points",
         {HEALTH_FACTOR_LABELS[factor["name"]]: factor["weight"] for factor in factors},
     )
-
-
-def line_status_chart(data: FleetHealth) -> Chart:
-    """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
-    return bar_chart_of("Issued lines by status", "Lines", {status: float(count) for status, count in data["lines"]["by_status"].items()})
 
 
 def actions_table(first: list[ToDo]) -> Table:

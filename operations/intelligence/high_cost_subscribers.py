@@ -127,13 +127,12 @@ class FleetCosts(CostFigures):
     lines: Annotated[list[LineCost], Field(description="Dearest first; a page of them")]
 
 
+EXAMPLE_COST: CostFigures = {"cost": 3.204117, "charged": 0.5, "network_cost": 3.204117, "usage_income": 0.5}
+EXAMPLE_NETWORK: NetworkCost = {"country": "NO", "mcc": 242, "mnc": 1, "operator": "Telco A", **EXAMPLE_COST}
 FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
     {
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
-        "cost": 3.204117,
-        "charged": 0.5,
-        "network_cost": 3.204117,
-        "usage_income": 0.5,
+        **EXAMPLE_COST,
         "margin": -2.704117,
         "package_income": 1.05,
         "margin_with_packages": -1.654117,
@@ -143,23 +142,9 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
         "countries": [
             {
                 "country": "NO",
-                "cost": 3.204117,
-                "charged": 0.5,
-                "network_cost": 3.204117,
-                "usage_income": 0.5,
+                **EXAMPLE_COST,
                 "share_percent": 100.0,
-                "networks": [
-                    {
-                        "country": "NO",
-                        "mcc": 242,
-                        "mnc": 1,
-                        "operator": "Telco A",
-                        "cost": 3.204117,
-                        "charged": 0.5,
-                        "network_cost": 3.204117,
-                        "usage_income": 0.5,
-                    }
-                ],
+                "networks": [EXAMPLE_NETWORK],
                 "rest": None,
             }
         ],
@@ -170,26 +155,12 @@ FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = example_finding(
             {
                 "iccid": "8988303700000100286",
                 "account_id": 8101,
-                "cost": 3.204117,
-                "charged": 0.5,
-                "network_cost": 3.204117,
-                "usage_income": 0.5,
+                **EXAMPLE_COST,
                 "margin": -2.704117,
                 "package_income": 1.05,
                 "margin_with_packages": -1.654117,
                 "share_percent": 100.0,
-                "networks": [
-                    {
-                        "country": "NO",
-                        "mcc": 242,
-                        "mnc": 1,
-                        "operator": "Telco A",
-                        "cost": 3.204117,
-                        "charged": 0.5,
-                        "network_cost": 3.204117,
-                        "usage_income": 0.5,
-                    }
-                ],
+                "networks": [EXAMPLE_NETWORK],
                 "rest": None,
                 "kinds": {"data": 3.159117, "sms_out": 0.045},
                 "unattributed": None,

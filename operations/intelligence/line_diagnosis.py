@@ -344,7 +344,15 @@ def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
         "headline": CAUSE_HEADLINES[data["first_cause"]],
         "figures": diagnosis_figures(data["line"]),
         "charts": [],
-        "tables": [causes_table(data), evidence_table(data), diagnosed_line_table(data)],
+        "tables": [
+            sheet_table(
+                "Causes",
+                {"Cause": "word", "Effect": "word", "Rules that hold": "number", "Rules judged": "number", "Next step": "word"},
+                [cause_row(cause) for cause in data["causes"]],
+            ),
+            evidence_table(data),
+            diagnosed_line_table(data),
+        ],
     }
 
 
@@ -362,14 +370,6 @@ def diagnosis_figures(line: LineNow) -> list[Figure]:
         ("Speed limit, kbit/s", "number", line["speed_limit_kbps"]),
     ]
     return [{"label": label, "kind": kind, "value": value} for label, kind, value in told if value is not None]
-
-
-def causes_table(data: Diagnosis) -> Table:
-    return sheet_table(
-        "Causes",
-        {"Cause": "word", "Effect": "word", "Rules that hold": "number", "Rules judged": "number", "Next step": "word"},
-        [cause_row(cause) for cause in data["causes"]],
-    )
 
 
 def cause_row(cause: FoundCause) -> list[SheetValue]:

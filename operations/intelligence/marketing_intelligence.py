@@ -456,7 +456,17 @@ def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
                 "value": next((row["now"] for row in data["trends"] if row["figure"] == "packages_sold"), None),
             },
         ],
-        "charts": [market_country_chart(named), market_segment_chart(data)],
+        "charts": [
+            market_country_chart(named),
+            bar_chart_of(
+                "Lines by segment",
+                "Lines",
+                {
+                    OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: float(row["lines"])
+                    for row in data["segments"]
+                },
+            ),
+        ],
         "tables": [
             market_countries_table(data, named),
             market_packages_table(data),
@@ -482,17 +492,6 @@ def market_country_chart(named: list[CountryUse]) -> Chart:
         {"label": "Travelling", "values": [float(row["lines"] - lines) for row, lines in zip(rows, home, strict=True)]},
     ]
     return stacked_chart("Lines by country", [row["country"] for row in rows], series, places_kind="country")
-
-
-def market_segment_chart(data: MarketingIntelligence) -> Chart:
-    return bar_chart_of(
-        "Lines by segment",
-        "Lines",
-        {
-            OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]]: float(row["lines"])
-            for row in data["segments"]
-        },
-    )
 
 
 def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:

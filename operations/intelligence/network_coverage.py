@@ -15,7 +15,6 @@ from operations.intelligence.diagnosis.coverage_verdicts import (
     CoverageAudit,
     CoverageRank,
     CoverageVerdict,
-    CoveredNetwork,
     NetworkTotals,
     UncoveredLine,
     make_coverage_audit,
@@ -344,16 +343,15 @@ def outside_line(row: UncoveredLine, audit: CoverageAudit, advice: LineAdvice) -
         "network": audit.codes.view(one.network, one.sighting.code),
         "seen": rfc3339_utc(one.sighting.seen or 0),
         "zones": list(one.zones),
-        "could_use": [coverable_network(option, audit.codes) for option in row.options],
+        "could_use": [
+            {**audit.codes.view(option.network, None), "network_cost_per_mib": None if option.rate is None else euros(option.rate)}
+            for option in row.options
+        ],
         "outside": outside_use(row),
         "steering_list": row.steering_list,
         "offer": offered_package(audit, advice),
         **advice_figures(one.line.iccid, advice, audit.codes),
     }
-
-
-def coverable_network(option: CoveredNetwork, codes: NetworkCodes) -> CoverableNetwork:
-    return {**codes.view(option.network, None), "network_cost_per_mib": None if option.rate is None else euros(option.rate)}
 
 
 def outside_use(row: UncoveredLine) -> OutsideUse | None:

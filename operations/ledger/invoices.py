@@ -61,11 +61,6 @@ def log_invoice_paid(connection: Connection, deps: Deps, row: Invoice) -> None:
     log_invoice_event(connection, deps, INVOICE_PAID, {**data, "paid_at": row.paid_at or int(deps.clock.now())}, row)
 
 
-def log_invoice_overdue(connection: Connection, deps: Deps, row: Invoice) -> None:
-    """Logs that the day to pay `row` by has passed."""
-    log_invoice_event(connection, deps, INVOICE_OVERDUE, {**invoice_event_data(row), "due_at": row.due_at or 0}, row)
-
-
 def log_invoice_voided(connection: Connection, deps: Deps, row: Invoice) -> None:
     """Logs that nobody owes `row` any more."""
     log_invoice_event(connection, deps, INVOICE_VOIDED, invoice_event_data(row), row)
@@ -97,6 +92,6 @@ def log_overdue_invoices(connection: Connection, *, deps: Deps, now: float) -> i
     told = 0
     for row in overdue_invoices(connection, now=now):
         if note_overdue_invoice(connection, invoice=row.id, now=now):
-            log_invoice_overdue(connection, deps, row)
+            log_invoice_event(connection, deps, INVOICE_OVERDUE, {**invoice_event_data(row), "due_at": row.due_at or 0}, row)
             told += 1
     return told

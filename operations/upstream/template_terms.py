@@ -213,14 +213,6 @@ def template_is_missing(template_id: int) -> PlanWarning:
     }
 
 
-def missing_template(template_id: int) -> NotFound:
-    return NotFound(
-        f"package_template_id: your account has no package template {template_id}; nothing was stored",
-        param="package_template_id",
-        hint="list_package_templates names the ones you can use",
-    )
-
-
 def render_warnings(differences: Sequence[TermsDifference]) -> list[PlanWarning]:
     return [{"code": each.code, "message": each.message[:1].upper() + each.message[1:]} for each in differences]
 
@@ -249,7 +241,11 @@ async def check_new_offer(ctx: Ctx, offer: OfferedTerms, *, changeable: bool = T
             terms = terms_of_template(template, await zone_countries(upstream))
         except NotFound:
             if not changeable:
-                raise missing_template(offer.template_id) from None
+                raise NotFound(
+                    f"package_template_id: your account has no package template {offer.template_id}; nothing was stored",
+                    param="package_template_id",
+                    hint="list_package_templates names the ones you can use",
+                ) from None
             return [template_is_missing(offer.template_id)]
         except (AccountGone, OcsError):
             return [NOT_READ]

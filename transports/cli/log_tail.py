@@ -9,7 +9,7 @@ import orjson
 
 from operations.ledger.webhooks import Event
 from registry.call import Reply
-from transports.cli.render import StreamEvent, stream_events
+from transports.cli.render import stream_events
 from transports.cli.target import CallTarget, TargetOptions, open_target, require_success
 from transports.cli.terminal import Failure, Unreachable, to_stderr
 
@@ -86,11 +86,7 @@ def batch_of(reply: Reply, where: str) -> LogBatch:
     end = cast("dict[str, str]", ends[0].data)
     if end["reason"] == "credential_ended":
         raise Failure("--key: the credential has ended; give another one", exit_code=1)
-    return LogBatch([event_in(frame) for frame in frames if "type" in frame.data], end["cursor"], end["reason"] == "more")
-
-
-def event_in(frame: StreamEvent) -> Event:
-    return cast("Event", frame.data)
+    return LogBatch([cast("Event", frame.data) for frame in frames if "type" in frame.data], end["cursor"], end["reason"] == "more")
 
 
 async def newest_of_types(target: CallTarget, following: LogOptions) -> list[Event]:

@@ -73,7 +73,9 @@ def field_parameter(name: str, info: FieldInfo, schema: Mapping[str, object], pr
         words = [f"{words[0]}/--no-{words[0].removeprefix('--')}"]
     choices = ", ".join(field_choices(info))
     text = " ".join(
-        part for part in (info.description, f"One of: {choices}." if choices and word != "bool" else "", time_help(schema)) if part
+        part
+        for part in (info.description, f"One of: {choices}." if choices and word != "bool" else "", AGE_HELP if is_time(schema) else "")
+        if part
     )
     kind = list[str] if word == "list" else PLAIN_TYPES.get(word, str)
     annotation = Annotated[kind | None, typer.Option(*words, help=text)]
@@ -83,10 +85,6 @@ def field_parameter(name: str, info: FieldInfo, schema: Mapping[str, object], pr
 def is_time(schema: Mapping[str, object]) -> bool:
     kinds = cast("list[Mapping[str, object]]", schema.get("anyOf", [schema]))
     return any(kind.get("format") == "date-time" for kind in kinds)
-
-
-def time_help(schema: Mapping[str, object]) -> str:
-    return AGE_HELP if is_time(schema) else ""
 
 
 def time_fields(model: type[Input]) -> frozenset[str]:
@@ -225,7 +223,10 @@ def plan_lines_of(body: Mapping[str, object]) -> list[str]:
     counts = cast("Mapping[str, int]", body["counts"])
     money = cast("Mapping[str, Mapping[str, object] | None]", body["money"])["network"]
     found = [f"{body['id']}  {body['action']}  {body['state']}"]
-    found.append(f"  {counts['planned']} to change, {counts['skipped']} skipped, of {counts['lines']} lines" + read_so_far(counts))
+    found.append(
+        f"  {counts['planned']} to change, {counts['skipped']} skipped, of {counts['lines']} lines"
+        + ("" if counts["lines_read"] == counts["lines"] else f", {counts['lines_read']} of them read so far")
+    )
     if counts["done"] or counts["failed"] or counts["unknown"] or counts["not_sent"]:
         found.append(f"  {counts['done']} done, {counts['failed']} failed, {counts['unknown']} unknown, {counts['not_sent']} not sent")
     costs = "what nobody can say" if money is None else shown_money(Money(cast(int, money["amount"]), cast(str, money["currency"])))
@@ -235,10 +236,6 @@ def plan_lines_of(body: Mapping[str, object]) -> list[str]:
     if stopped is not None:
         found.append(f"  stopped: {stopped['error']}")
     return [*found, *next_commands(body)]
-
-
-def read_so_far(counts: Mapping[str, int]) -> str:
-    return "" if counts["lines_read"] == counts["lines"] else f", {counts['lines_read']} of them read so far"
 
 
 def row_line(row: Mapping[str, object]) -> str:

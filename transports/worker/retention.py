@@ -88,7 +88,7 @@ def retention_chore(store: Store, clock: Clock, report: Callable[[str], None], d
         await forget_visits(store, now)
         await forget_logins(store, now)
         await fleets.forget(now)
-        await forget_change_sets(store, now)
+        await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
         await forget_alert_days(store, now)
 
     return Chore("retention", RETENTION_LOOK_SECONDS, run)
@@ -187,11 +187,6 @@ async def forget_visits(store: Store, now: float) -> None:
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_quota_counts, before=quota_period(now - CALL_COUNTS_SECONDS).name)
     await store.write(sweep_spending, before=quota_period(now - SPENDING_SECONDS).name)
-
-
-async def forget_change_sets(store: Store, now: float) -> None:
-    """Change sets with their rows."""
-    await sweep_in_steps(store, sweep_change_sets, before=now - SETS_KEPT_SECONDS)
 
 
 async def forget_alert_days(store: Store, now: float) -> None:

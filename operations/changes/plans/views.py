@@ -132,15 +132,10 @@ def told_cost(cost: int, largest: int) -> Amount | None:
     return None if largest >= UNBOUNDED_COST else cents(cost)
 
 
-def rows_left(row: ChangeSet) -> int:
-    """How many planned rows have not come to their end."""
-    return max(0, row.planned - row.sent - row.not_sent)
-
-
 def render_set(row: ChangeSet, now: float, pace: float) -> ChangeSetView:
     """The set as it is told. `pace`: rows a second."""
     state = set_state(row, now)
-    left = rows_left(row) if state in ("planned", "applying") else 0
+    left = max(0, row.planned - row.sent - row.not_sent) if state in ("planned", "applying") else 0
     view: ChangeSetView = {
         "id": row.id,
         "object": "change_set",

@@ -127,7 +127,10 @@ class ApprovalRequests:
         waiting = insert_approval(connection, row=row, now=now)
         kept = latest_approval(connection, organisation=owner, operation=request.operation, key=request.idempotency_key)
         if kept is None or state_at(kept, now) in ("expired", "void"):
-            raise too_many_waiting(waiting)
+            raise TooManyApprovals(
+                f"{waiting} calls of this credential wait for an approval, and at most {OPEN_APPROVALS_LIMIT} may; nothing was done",
+                hint="Ask whoever runs this for you to decide those that wait, or call again when some have expired",
+            )
         if kept.id == approval:
             if caller.organisation:
                 named: RequestedApproval = {
@@ -203,14 +206,6 @@ class ApprovalRequests:
             param="idempotency_key",
             hint="Look what came of it; use a new key for a new request",
         )
-
-
-def too_many_waiting(waiting: int) -> TooManyApprovals:
-    """The refusal of one request more."""
-    return TooManyApprovals(
-        f"{waiting} calls of this credential wait for an approval, and at most {OPEN_APPROVALS_LIMIT} may; nothing was done",
-        hint="Ask whoever runs this for you to decide those that wait, or call again when some have expired",
-    )
 
 
 async def waiting_row(deps: Deps, approval: str, owner: str) -> ApprovalRow | None:

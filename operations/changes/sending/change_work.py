@@ -24,7 +24,6 @@ from storage.change_rows import (
     ChangeRow,
     RowOutcome,
     count_state,
-    end_plan,
     find_row,
     keep_lines_read,
     list_rows,
@@ -40,6 +39,7 @@ from storage.change_sets import (
     claim_next_set,
     expire_plans,
     find_change_set,
+    finish_plan,
     finish_set,
     give_set_back,
     give_up_plan,
@@ -190,7 +190,7 @@ class SetTurn:
                 return
             digest, position, made = read.digest, read.position, made + len(rows)
         if position >= len(lines):
-            await deps.store.write(end_plan, change_set=row.id, token=self._token, now=self._now())
+            await deps.store.write(finish_plan, change_set=row.id, token=self._token, now=self._now())
 
     def _postpone(self, refusal: Refusal) -> None:
         """The set is left alone for as long as the refusal says."""

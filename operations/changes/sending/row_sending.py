@@ -52,12 +52,6 @@ class SetStopped(ProviderError):
         super().__init__("The set sends no more rows", before_execution=True)
 
 
-class RightsLost(NamedTuple):
-    """The asker, or who approved, may not do it any more: the rest of the set stops."""
-
-    refusal: Refusal
-
-
 class RowPace:
     """The pace of an organisation's rows: as fast as the charging system takes writes, one set at a time, after calls of people."""
 

@@ -250,9 +250,4 @@ async def set_alerts(ctx: Ctx, params: AlertChoice) -> AlertChoiceAnswer:
     """
     chosen = AlertSettings(*(int(getattr(params, name)) for name in AlertSettings._fields))
     answer: AlertChoiceAnswer = {"object": "connectivity.alert_settings", "settings": render_alert_settings(chosen)}
-    return await ctx.settle(answer, choose_alerts, row=AlertSettingRow(ctx.organisation, *chosen))
-
-
-def choose_alerts(connection: Connection, *, row: AlertSettingRow) -> None:
-    """Keeps the choice."""
-    put_alert_settings(connection, row=row)
+    return await ctx.settle(answer, put_alert_settings, row=AlertSettingRow(ctx.organisation, *chosen))

@@ -172,7 +172,10 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
     if len(look.rows) > params.limit:
         ctx.next_cursor = cursor_of(rows[-1], params.sort)
         ctx.note = f"{params.limit} lines, more follow."
-    reasons = [*missing_sentences(fleet, look.progress, ctx.now), *unread_sentences(unread)]
+    reasons = [
+        *missing_sentences(fleet, look.progress, ctx.now),
+        *([f"{unread} lines of this page were not read anew: fresh reads the first {LIVE_LINES_LIMIT}."] if unread else []),
+    ]
     fields = USUAL_FIELDS if params.fields is None else params.fields
     iccids = [row.iccid for row in rows] if "tags" in fields else []
     tags = await tags_by_line(ctx, iccids)
@@ -182,10 +185,6 @@ async def query_fleet(ctx: Ctx, params: FleetQuery, fleet: OwnFleet) -> FleetPag
         "as_of": time_text(oldest),
         "incomplete": incomplete_of(look.progress.unread + look.progress.changed + unread, reasons),
     }
-
-
-def unread_sentences(lines: int) -> list[str]:
-    return [f"{lines} lines of this page were not read anew: fresh reads the first {LIVE_LINES_LIMIT}."] if lines else []
 
 
 async def count_page(ctx: Ctx, fleet: OwnFleet, wanted: FleetFilter) -> FleetPage:
@@ -296,7 +295,13 @@ FIELD_VIEWS: Mapping[FleetField, Callable[[LineRow], object]] = {
     "last_used": lambda line: time_text(line.row.last_used),
     "country": lambda line: line.row.country or None,
     "network": lambda line: {"mcc": f"{line.row.mcc:03d}", "mnc": f"{line.row.mnc:02d}"} if line.row.mcc else None,
-    "allowed": lambda line: allowed_services(line.row),
+    "allowed": lambda line: {
+        "data": told_flag(line.row.data_allowed),
+        "calls_out": told_flag(line.row.calls_out_allowed),
+        "calls_in": told_flag(line.row.calls_in_allowed),
+        "sms_out": told_flag(line.row.sms_out_allowed),
+        "sms_in": told_flag(line.row.sms_in_allowed),
+    },
     "speed_limit_kbps": lambda line: line.row.speed_limit or None,
     "steering_list": lambda line: line.row.steering_list or None,
     "balance": lambda line: euros(line.row.balance),
@@ -311,16 +316,6 @@ FIELD_VIEWS: Mapping[FleetField, Callable[[LineRow], object]] = {
     "as_of": lambda line: time_text(fact_time(line.row, line.listed)),
 }
 """What each field that may be asked for says, in the order of the answer."""
-
-
-def allowed_services(row: FoundLine) -> dict[str, bool | None]:
-    return {
-        "data": told_flag(row.data_allowed),
-        "calls_out": told_flag(row.calls_out_allowed),
-        "calls_in": told_flag(row.calls_in_allowed),
-        "sms_out": told_flag(row.sms_out_allowed),
-        "sms_in": told_flag(row.sms_in_allowed),
-    }
 
 
 def told_flag(value: int) -> bool | None:

@@ -41,20 +41,13 @@ class CoverageMap:
         self._codes: dict[int, Sequence[MccMnc]] = {}
         """What the wire first said of the codes of each network: most zones say the same again."""
         self._zones: dict[int, frozenset[int]] = {}
-        self._holding: dict[int, int] = {}
-        self._in_country: dict[str, int] = {}
         self._of_country: dict[str, list[KnownNetwork]] = {}
 
     def add(self, zone: DetailedLocationZone) -> None:
         operators = zone.get("operators", [])
         for operator in operators:
             self._know(operator)
-        held = frozenset(operator.get("networkId", 0) for operator in operators)
-        self._zones[zone.get("zoneId", 0)] = held
-        for id in held:
-            self._holding[id] = self._holding.get(id, 0) + 1
-        for country in {self._networks[id].country for id in held if id in self._networks}:
-            self._in_country[country] = self._in_country.get(country, 0) + 1
+        self._zones[zone.get("zoneId", 0)] = frozenset(operator.get("networkId", 0) for operator in operators)
 
     def _know(self, operator: Operator) -> None:
         """Stores the network under all its codes; a network without a readable code is no place where a line can be seen."""
@@ -108,13 +101,6 @@ class CoverageMap:
 
     def zones_with(self, network_id: int) -> Collection[int]:
         return {zone_id for zone_id, held in self._zones.items() if network_id in held}
-
-    def outside_rank(self, code: NetworkCode | None) -> int:
-        """How likely a line on this network is outside its zone; 0 is most likely."""
-        found = None if code is None else self.find(code)
-        if found is None:
-            return 1
-        return 0 if self._holding[found.id] < self._in_country.get(found.country, 0) else 2
 
 
 def network_outside(places: Iterable[PlaceUse], zone_ids: Sequence[int], coverage: CoverageMap) -> NetworkCode | None:

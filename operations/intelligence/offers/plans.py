@@ -461,7 +461,9 @@ class TemplateFigures(TypedDict):
 def line_plan(plan: LinePackagePlan, codes: NetworkCodes) -> LinePlan:
     """The row of a line; `codes` says by which code a network is named."""
     found, present = plan.found, package_set(plan.spend.price, plan.charged_now, plan.spend.counts)
-    first, second = [package_choice_figures(choice, plan.charged_then) for choice in (found.best, found.next)]
+    first, second = [
+        (None if choice is None else package_set(choice.price, plan.charged_then, choice.counts)) for choice in (found.best, found.next)
+    ]
     return {
         "iccid": plan.iccid,
         "account_id": plan.account_id,
@@ -525,10 +527,6 @@ def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> 
         "total": euros(price + charged),
         "packages": packages,
     }
-
-
-def package_choice_figures(chosen: PackageChoice | None, charged: int) -> PackageSet | None:
-    return None if chosen is None else package_set(chosen.price, charged, chosen.counts)
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:

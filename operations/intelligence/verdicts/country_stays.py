@@ -45,11 +45,6 @@ class UnusualEntry(NamedTuple):
 NO_ENTRY = ("", 0.0, "")
 
 
-def trusted_sighting(sightings: Sequence[CountrySighting]) -> CountrySighting | None:
-    """Where a line is: the newest sighting of the most trusted source that has any."""
-    return max(sightings, key=lambda one: (-TRUST.index(one.source), one.at), default=None)
-
-
 def sightings_of_facts(facts: VerdictFacts, pushed: Sequence[CountrySighting]) -> list[CountrySighting]:
     """All sightings of a line in ninety days. A registration whose time was not asked for counts where use of its day says the same."""
     found = [CountrySighting(country, day_start(day), "use") for day, places in facts.countries_by_day.items() for country in places]
@@ -64,7 +59,7 @@ def sightings_of_facts(facts: VerdictFacts, pushed: Sequence[CountrySighting]) -
 
 def present_country(facts: VerdictFacts, sightings: Sequence[CountrySighting]) -> str | None:
     """Where the line is: where it registered last, whenever that was, else by the newest sighting of what is trusted most."""
-    newest = trusted_sighting(sightings)
+    newest = max(sightings, key=lambda one: (-TRUST.index(one.source), one.at), default=None)
     return facts.country or (None if newest is None else newest.country)
 
 

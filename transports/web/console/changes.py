@@ -23,8 +23,6 @@ RESULTS_A_PIECE = 1000
 MEMBERS_READ = 100
 OPTIONS_READ = 200
 MEGABYTE, MINUTE = 1_000_000, 60
-UNNAMED_FIELDS = frozenset({"action", "irreversible", "push", "noList"})
-"""Of a change: those that the list of sets leaves out."""
 ROW_CHOICES = ("all", "planned", "skipped", "done", "failed", "unknown")
 WORKING_STATES = frozenset({"planning", "applying"})
 ENDED_STATES = frozenset({"applied", "partly_applied", "cancelled"})

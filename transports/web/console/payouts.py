@@ -30,7 +30,6 @@ PAYOUT_STATES = ("pending", "in_transit", "paid", "failed", "canceled")
 PAYOUT_FAILURES = ("failed", "canceled")
 PAYOUT_DONE_WORDS = ("paid", "scheduled")
 SCHEDULE_PARTS = ("interval", "weekday", "month_day")
-PAYOUT_FIELDS = ("amount", "currency")
 
 
 async def show_payouts(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:

@@ -70,13 +70,11 @@ def typed_cron(form: Mapping[str, str]) -> str:
     return f"{time} {days[rhythm]}"
 
 
-async def show_schedules(visit: ConsoleRequest) -> Response:
-    """Which reports are made by themselves, when is the next, and how did the last one end?"""
-    return await schedules_page(visit)
+async def show_schedules(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
+    """Which reports are made by themselves, when is the next, and how did the last one end?
 
-
-async def schedules_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
-    """The list, and the form for a new one; after a `problem` with what was typed."""
+    The list, and the form for a new one; after a `problem` with what was typed.
+    """
     schedules = await visit.read("list_intelligence_schedules", limit=SCHEDULES_SHOWN)
     rows = cast("Sequence[Schedule]", schedules.rows)
     usual = {"composite": "fleet_health", "rhythm": "weekly", "weekday": "MON", "at": "06:00", "timezone": "UTC", **starting_input(visit)}
@@ -111,13 +109,13 @@ async def post_schedules(visit: ConsoleRequest) -> Response:
     if "accountId" in given:
         number = str(given["accountId"])
         if not (number.isascii() and number.isdigit() and len(number) < 16):
-            return await schedules_page(visit, PageProblem(400, visit.say("insight.no_number"), "", "accountId"))
+            return await show_schedules(visit, PageProblem(400, visit.say("insight.no_number"), "", "accountId"))
         given["accountId"] = int(number)
     if "iccid" in given:
         given["iccid"] = str(given["iccid"]).replace(" ", "")
     outcome = await visit.press("create_intelligence_schedule", {**wanted, "input": given})
     if outcome.problem is not None:
-        return await schedules_page(visit, beside_field(outcome.problem, form))
+        return await show_schedules(visit, beside_field(outcome.problem, form))
     if outcome.replayed or not ("share_url" in outcome.body or "secret" in outcome.body):
         return visit.go(f"/insight/schedules/{outcome.body['id']}")
     made = cast(Schedule, outcome.body)
@@ -132,13 +130,11 @@ def beside_field(problem: PageProblem, form: Mapping[str, str]) -> PageProblem:
     return PageProblem(problem.status, problem.text, problem.hint, field if field in TYPED_FIELDS else "", problem.code)
 
 
-async def show_schedule(visit: ConsoleRequest) -> Response:
-    """What did the last report say, when does the next one come, and who is shown it?"""
-    return await schedule_page(visit)
+async def show_schedule(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
+    """What did the last report say, when does the next one come, and who is shown it?
 
-
-async def schedule_page(visit: ConsoleRequest, problem: PageProblem | None = None) -> Response:
-    """The page of one schedule with its newest report, or the one that the address names."""
+    The page of one schedule with its newest report, or the one that the address names.
+    """
     id, wanted = str(visit.request.path_params["schedule"]), visit.query.get("report", "")
     asked = {"report": wanted} if REPORT_ID.fullmatch(wanted) else {}
     found = await visit.read_together(
@@ -175,7 +171,7 @@ async def post_schedule(visit: ConsoleRequest) -> Response:
         outcome = await visit.press("run_intelligence_schedule", {"id": id})
         if outcome.problem is None:
             return visit.go(f"/insight/schedules/{id}?report={outcome.body['id']}")
-        return await schedule_page(visit, outcome.problem)
+        return await show_schedule(visit, outcome.problem)
     if do != "delete":
         raise unknown_form()
     title, text, button = (visit.say(f"schedules.{name}") for name in ("delete_title", "delete_hint", "delete"))
@@ -183,7 +179,7 @@ async def post_schedule(visit: ConsoleRequest) -> Response:
     if asked is not None:
         return asked
     outcome = await visit.press("delete_intelligence_schedule", {"id": id})
-    return visit.go("/insight/schedules") if outcome.problem is None else await schedule_page(visit, outcome.problem)
+    return visit.go("/insight/schedules") if outcome.problem is None else await show_schedule(visit, outcome.problem)
 
 
 SCHEDULE_ROUTES: Mapping[str, PageRoute[ConsoleRequest]] = {

@@ -266,7 +266,7 @@ async def post_new_plan(visit: ConsoleRequest) -> Response:
     if now.problem is not None:
         return visit.draw("refused.html", {}, problem=now.problem)
     wanted = {"slug": slug, **terms_typed(visit), **sale_typed(visit)}
-    there = plan_of(now.body, slug)
+    there = next((plan for plan in plans_in(now.body) if plan["slug"] == slug), None)
     if there is not None and differing(wanted, there):
         return await show_new_plan(visit, PageProblem(409, visit.say("shops.plan_is_there"), visit.say("shops.plan_is_there_hint"), "slug"))
     outcome = await visit.press("upsert_storefront_plan", {"id": id, **wanted}) if there is None else now
@@ -277,10 +277,6 @@ async def post_new_plan(visit: ConsoleRequest) -> Response:
 
 def plans_in(shop: Fields) -> list[ShownPlan]:
     return cast(WholeStorefront, shop)["plans"]
-
-
-def plan_of(shop: Fields, slug: str) -> ShownPlan | None:
-    return next((plan for plan in plans_in(shop) if plan["slug"] == slug), None)
 
 
 def differing(wanted: Fields, now: Fields) -> Fields:
