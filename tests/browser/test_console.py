@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Locator, Page, StorageState
 from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.console_gallery import (
     COMBINATIONS,
-    LIFE_SETTINGS,
     CONSOLE_STREAM,
+    LIFE_SETTINGS,
     Combination,
     ConsoleTour,
     ConsoleWindows,
