@@ -145,7 +145,7 @@ def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
 
     False when its `dedup` was there already.
     """
-    line = line_of_data(event.data)
+    line = cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")
     if connection.dialect_name == "sqlite":
         if not record_event(connection, event=event):
             return False
@@ -161,11 +161,6 @@ def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
         named = {"event": event.id, "type": event.type, "organisation": event.organisation}
         queue_deliveries(connection, endpoints=endpoints, now_ms=event.created * 1000, ids=ids, again=True, **named)
     return True
-
-
-def line_of_data(data: str) -> str | None:
-    """The ICCID that the `data` of a promised event names."""
-    return cast("dict[str, str | None]", orjson.loads(data)).get("iccid")
 
 
 def record_event(connection: Connection, *, event: NewEvent) -> bool:

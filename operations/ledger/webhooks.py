@@ -25,7 +25,6 @@ from storage.endpoint_selections import EndpointSelection
 from storage.engine.sql import Connection
 from storage.engine.store import Store
 from storage.event_log import TEST_POSITION, PlacedEvent, log_event
-from storage.events import line_of_data
 from storage.organisations import may_receive_privately
 from storage.outbox import AttemptOutcome, AttemptVerdict, LeasedDelivery
 from storage.sealing import Keyring, webhook_secret_field
@@ -239,8 +238,7 @@ class WebhookDeliveries:
             row.endpoint_id, row.organisation, row.types, row.tags, "", row.kind or "", row.principal or "", row.credential or "", 0
         )
         caller = self._rights.chooser(connection, chosen, now)
-        event = row if row.position is not None else row._replace(line=line_of_data(row.data))
-        return None if caller is None else self._rights.readable(connection, caller, [event])[0]
+        return None if caller is None else self._rights.readable(connection, caller, [row])[0]
 
     async def _occurrence_bytes(self, row: LeasedDelivery) -> bytes:
         """What is sent for an MCP subscription. Its cursor may have moved on when it is sent again."""
