@@ -173,7 +173,7 @@ def insert_once(
     Without a `key` it inserts nothing where any unique rule of the table forbids the row.
     """
     taken = tuple(names)
-    return lambda dialect: dialect.insert(table).values(bound_values(taken, values)).on_conflict_do_nothing(index_elements=key or None)
+    return lambda dialect: dialect.insert(table).values(insert_values(taken, values)).on_conflict_do_nothing(index_elements=key or None)
 
 
 def upsert(
@@ -183,14 +183,14 @@ def upsert(
     taken = tuple(names)
 
     def build(dialect: Dialect) -> sqlite.Insert:
-        given = bound_values(taken, values)
+        given = insert_values(taken, values)
         changed = {name: value for name, value in given.items() if name not in key}
         return dialect.insert(table).values(given).on_conflict_do_update(index_elements=key, set_=changed, where=where)
 
     return build
 
 
-def bound_values(names: Iterable[str], values: Mapping[str, object]) -> dict[str, object]:
+def insert_values(names: Iterable[str], values: Mapping[str, object]) -> dict[str, object]:
     return {**{name: sa.bindparam(name) for name in names}, **values}
 
 
@@ -325,8 +325,9 @@ def described_column(name: str, kind: object, given: object) -> sa.Column[object
     plain = next(each for each in get_args(kind) if each is not NoneType) if is_nullable else kind
     if hasattr(plain, "__metadata__"):  # an Annotated
         plain, given = get_args(plain)
-    field = given if isinstance(given, FieldInfo) else Field(default=given)
-    given_options = {"default": cast("object", field.default), **cast("dict[str, object]", vars(field))}
+    given_options: dict[str, object] = {} if given is ... else {"default": given}
+    if isinstance(given, FieldInfo):
+        given_options = {"default": cast("object", given.default), **cast("dict[str, object]", vars(given))}
     options = {option: value for option, value in given_options.items() if value is not PydanticUndefined}
     if isinstance(column := options.get("sa_column"), sa.Column):
         column.name = column.key = name
