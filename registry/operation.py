@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntFlag, StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Concatenate, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Concatenate, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
@@ -452,8 +452,8 @@ def handler_signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:
         raise TypeError(f"{name}: a handler's docstring is its public documentation; write one")
     if len(documentation.partition("\n")[0]) > 80:
         raise TypeError(f"{name}: the first line of the docstring is the tool summary and has at most 80 characters")
-    hints = get_type_hints(handler, include_extras=True)
-    parameters = list(inspect.signature(handler).parameters)
+    hints = inspect.get_annotations(handler, eval_str=True)
+    parameters = [parameter for parameter in hints if parameter != "return"]
     if len(parameters) < 2 or "return" not in hints:
         raise TypeError(f"{name}: a handler takes (ctx, params) or (ctx, params, what access returned) and declares its answer")
     params = hints[parameters[1]]

@@ -135,28 +135,26 @@ CLAIM_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 TAKE_CLAIM_TURN = Query(int, claim_turn_query)
 
 
-def leased_query(*, floor: bool) -> Query[LeasedCount]:
+def leased_query(*, floor: bool) -> sa.Executable:
     """A leased row is due within the length of the longest lease. The addition keeps SQLite from the indexes of all that is pending: what
     waits for a later attempt may be a million rows.
     """
     places, until_ms = sa.func.count().label("places"), sa.func.max(DELIVERY.c.due_ms).label("until_ms")
     leased = (DELIVERY.c.due_ms > CLAIM_NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
-    return Query(
-        LeasedCount,
+    return (
         sa.select(DELIVERY.c.endpoint_id, DELIVERY.c.organisation, places, until_ms)
         .where(is_pending(DELIVERY), *leased, *in_span(DELIVERY, floor=floor))
-        .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation),
+        .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation)
     )
 
 
-def oldest_query(which: sa.ColumnElement[bool], *, floor: bool) -> Query[DueDeliveryRow]:
+def oldest_query(which: sa.ColumnElement[bool], *, floor: bool) -> sa.Executable:
     """Those of them that are due, the oldest first."""
-    return Query(
-        DueDeliveryRow,
+    return (
         sa.select(*(DELIVERY.c[name] for name in DueDeliveryRow._fields))
         .where(which, DELIVERY.c.due_ms <= CLAIM_NOW, *in_span(DELIVERY, floor=floor))
         .order_by(DELIVERY.c.due_ms)
-        .limit(sa.bindparam("view")),
+        .limit(sa.bindparam("view"))
     )
 
 
@@ -204,15 +202,15 @@ DELIVERY_WAITS = is_waiting(DELIVERY)
 DELIVERY_WAS_LEASED = is_pending(DELIVERY) & DELIVERY.c.lease.is_not(None)
 # What workers had when they died is looked for as well: the queues of endpoints begin behind it.
 WHOLE_QUERIES = QueueQueries(
-    leased_query(floor=False),
-    oldest_query(DELIVERY_WAITS, floor=False),
-    oldest_query(DELIVERY_WAS_LEASED, floor=False),
+    Query(LeasedCount, lambda _: leased_query(floor=False)),
+    Query(DueDeliveryRow, lambda _: oldest_query(DELIVERY_WAITS, floor=False)),
+    Query(DueDeliveryRow, lambda _: oldest_query(DELIVERY_WAS_LEASED, floor=False)),
     Query(QueueHead, heads_query),
 )
 DIVIDED_QUERIES = QueueQueries(
-    leased_query(floor=True),
-    oldest_query(DELIVERY_WAITS, floor=True),
-    oldest_query(DELIVERY_WAS_LEASED, floor=True),
+    Query(LeasedCount, lambda _: leased_query(floor=True)),
+    Query(DueDeliveryRow, lambda _: oldest_query(DELIVERY_WAITS, floor=True)),
+    Query(DueDeliveryRow, lambda _: oldest_query(DELIVERY_WAS_LEASED, floor=True)),
     Query(QueueHead, partial(heads_query, floor=True)),
 )
 

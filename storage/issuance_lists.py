@@ -67,10 +67,10 @@ def newest_issuances_of_part(*of_part: sa.ColumnElement[bool]) -> sa.Executable:
     )
 
 
-NEWEST_OF_STATE = Query(IssuanceRow, newest_issuances_of_part(OWN_ISSUANCE))
+NEWEST_OF_STATE = Query(IssuanceRow, lambda _: newest_issuances_of_part(OWN_ISSUANCE))
 
 NEWEST_OF_ACCOUNT = Query(
-    IssuanceRow, newest_issuances_of_part(ISSUANCE.c.account_id == sa.bindparam("account", type_=sa.BigInteger), OWN_ISSUANCE)
+    IssuanceRow, lambda _: newest_issuances_of_part(ISSUANCE.c.account_id == sa.bindparam("account", type_=sa.BigInteger), OWN_ISSUANCE)
 )
 
 ISSUANCES_OF_ICCIDS = Query(

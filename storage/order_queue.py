@@ -78,12 +78,12 @@ def is_paid_and_due(order: sa.FromClause) -> sa.ColumnElement[bool]:
     return order.c.due_ms.is_not(None) & (status != UNPAID_STATUS) & queued
 
 
-def due_query(rows: RowCondition) -> Query[DueOrganisation]:
+def due_query(rows: RowCondition) -> sa.Executable:
     """Organisations with something of these rows, and since when the oldest is due: a step in the index for each of them."""
     place, oldest = distinct_values(STOREFRONT_ORDER, "organisation", rows, "place"), STOREFRONT_ORDER.alias("oldest")
     due = sa.select(sa.func.min(oldest.c.due_ms)).where(rows(oldest), oldest.c.organisation == place.c.value)
     found = sa.select(place.c.value.label("organisation"), due.correlate(place).scalar_subquery().label("due_ms"))
-    return Query(DueOrganisation, found.where(place.c.value.is_not(None)))
+    return found.where(place.c.value.is_not(None))
 
 
 def pick_order(rows: RowCondition) -> sa.ScalarSelect[str]:
@@ -95,14 +95,19 @@ def pick_order(rows: RowCondition) -> sa.ScalarSelect[str]:
     return found.limit(1).with_for_update(skip_locked=True).scalar_subquery()
 
 
-DUE_ORGANISATIONS = (due_query(is_paid_and_due), due_query(is_unpaid))
+DUE_ORGANISATIONS = (
+    Query(DueOrganisation, lambda _: due_query(is_paid_and_due)),
+    Query(DueOrganisation, lambda _: due_query(is_unpaid)),
+)
 # Who has paid comes first: pages that nobody paid may be many, and asking about them takes as long as the processor likes.
 CLAIM_ORDER = Query(
     str,
-    sa.update(STOREFRONT_ORDER)
-    .where(STOREFRONT_ORDER.c.id == sa.func.coalesce(pick_order(is_paid_and_due), pick_order(is_unpaid)))
-    .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
-    .returning(STOREFRONT_ORDER.c.id),
+    lambda _: (
+        sa.update(STOREFRONT_ORDER)
+        .where(STOREFRONT_ORDER.c.id == sa.func.coalesce(pick_order(is_paid_and_due), pick_order(is_unpaid)))
+        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+        .returning(STOREFRONT_ORDER.c.id)
+    ),
 )
 FIND_QUEUED_ORDER = Query(
     OrderRow, lambda _: sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order"))

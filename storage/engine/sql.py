@@ -325,8 +325,9 @@ def described_column(name: str, kind: object, given: object) -> sa.Column[object
     plain = next(each for each in get_args(kind) if each is not NoneType) if is_nullable else kind
     if hasattr(plain, "__metadata__"):  # an Annotated
         plain, given = get_args(plain)
-    field = given if isinstance(given, FieldInfo) else Field(default=given)
-    given_options = {"default": cast("object", field.default), **cast("dict[str, object]", vars(field))}
+    given_options: dict[str, object] = {} if given is ... else {"default": given}
+    if isinstance(given, FieldInfo):
+        given_options = {"default": cast("object", given.default), **cast("dict[str, object]", vars(given))}
     options = {option: value for option, value in given_options.items() if value is not PydanticUndefined}
     if isinstance(column := options.get("sa_column"), sa.Column):
         column.name = column.key = name
