@@ -24,7 +24,7 @@ PATIENCE = 240.0
 LIFE_IS_WHOLE = "more to look at now"
 """What the server's log says once the demo's story is told."""
 SHOWN = {path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path, route in CONSOLE_ROUTES.items() if route.show and route.private}
-STREAM = "/events/stream"
+STREAM_ROUTE = "/events/stream"
 """No page: it never ends."""
 LINK = re.compile(r'(?:href|<iframe [^>]*src)="(/console[^"#]*)')
 LOCALES = {"en": "en-GB", "de": "de-DE"}
@@ -107,7 +107,7 @@ class ConsoleTour:
         while self._waiting:
             link = self._waiting.pop(0)
             route = route_of(link)
-            if route not in self.found and route != STREAM and "csv" not in link:
+            if route not in self.found and route != STREAM_ROUTE and "csv" not in link:
                 self.found[route] = link
                 yield link
         assert self.unseen() == set(), "pages that no link leads to"
@@ -120,7 +120,7 @@ class ConsoleTour:
             self._waiting += [f"/console/changes/new?pick={iccid}", f"/console/find?q={iccid[:10]}"]
 
     def unseen(self) -> set[str]:
-        return SHOWN.keys() - self.found.keys() - {STREAM}
+        return SHOWN.keys() - self.found.keys() - {STREAM_ROUTE}
 
 
 class ConsoleWindows:

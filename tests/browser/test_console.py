@@ -15,7 +15,7 @@ from tests.browser.chromium import NEEDS_CHROMIUM, SHOTS
 from tests.browser.console_gallery import (
     COMBINATIONS,
     LIFE_SETTINGS,
-    STREAM,
+    STREAM_ROUTE,
     Combination,
     ConsoleTour,
     ConsoleWindows,
@@ -96,10 +96,10 @@ def test_eight_tabs_share_one_stream_and_the_next_tab_goes_on_with_it_behind_wha
 ) -> None:
     context = in_browser(browser, server, signed_in, Combination(1280, "light", script=True))
     listening: list[Page] = []
-    context.on("request", lambda asked: listening.append(asked.frame.page) if STREAM in asked.url else None)
+    context.on("request", lambda asked: listening.append(asked.frame.page) if STREAM_ROUTE in asked.url else None)
     tabs = [context.new_page() for _ in range(TABS)]
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=60) as api:
-        with context.expect_event("response", lambda answer: STREAM in answer.url):
+        with context.expect_event("response", lambda answer: STREAM_ROUTE in answer.url):
             tabs[0].goto("/console/events?types=esim")
         for tab in tabs[1:]:
             tab.goto("/console/events?types=esim")
