@@ -24,6 +24,8 @@ _LLMS_RULES = (
     "A refusal is JSON with `error`, `code`, often `param` and `hint`: do what the hint says.",
 )
 LLMS_GUIDES = (
+    ("All pages", "docs/README.md", "every page by person and by part"),
+    ("Guide for API developers", "docs/guide-programs.md", "HTTP: errors, repeating a call, pages of lists, test mode, generated clients, webhooks"),
     ("Guide for agent builders", "docs/guide-agents.md", "MCP, toolsets, keys that may do less, confirmations, repeating, pages, errors"),
     ("A tour", "docs/tour.md", "each part of the service once, by commands that can be pasted"),
     ("Issuing eSIMs", "docs/issuance.md", "what an idempotency key promises, and what to do when an outcome is unknown"),
