@@ -33,6 +33,7 @@ def faceless(answer: httpx.Response) -> tuple[object, ...]:
     return answer.status_code, answer.content.replace(own.encode(), b""), tuple(headers)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "way"), WAYS)
 async def test_a_miss_is_the_same_bytes_whatever_was_guessed(market: PagesMarket, method: str, way: str) -> None:
     async with market.browser() as browser:
@@ -44,6 +45,7 @@ async def test_a_miss_is_the_same_bytes_whatever_was_guessed(market: PagesMarket
     assert (answers[0].status_code, answers[0].json()["code"], answers[0].headers["cache-control"]) == (404, "not_found", "no-store")
 
 
+@pytest.mark.long
 async def test_a_page_of_a_wrong_order_is_the_same_bytes_and_nobody_s_to_keep(market: PagesMarket) -> None:
     async with market.browser() as browser:
         await market.bought(browser)
@@ -55,6 +57,7 @@ async def test_a_page_of_a_wrong_order_is_the_same_bytes_and_nobody_s_to_keep(ma
     assert (answers[0].status_code, answers[0].headers["cache-control"]) == (404, "no-store")
 
 
+@pytest.mark.long
 async def test_pages_and_calls_share_ten_misses_a_minute_of_an_address(market: PagesMarket) -> None:
     async with market.browser("203.0.113.7") as guesser, market.browser("203.0.113.8") as buyer:
         number, order = order_of(await market.bought(buyer)), token_of(buyer)

@@ -191,6 +191,7 @@ async def test_an_odd_address_links_nobody_and_is_no_reason_to_refuse_the_token(
     assert (await subject_of(scene, person), await subject_of(scene, kept)) == (None, None)
 
 
+@pytest.mark.long
 async def test_who_has_another_subject_keeps_it(scene: Scene) -> None:
     person = await known_by_address(scene, "ada@example.com", subject="ada")
     other = await known_by_address(scene, "user_1@example.com")

@@ -156,6 +156,7 @@ class Reader:
 stage = opened(open_faults_stage)
 
 
+@pytest.mark.long
 async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(stage: FaultsStage) -> None:
     slow, other = [await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101) for _ in range(2)]
     readers = [Reader(stage, slow) for _ in range(STREAMS_OF_ONE)]

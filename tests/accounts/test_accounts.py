@@ -54,6 +54,7 @@ async def test_stock_is_added_up(stage: AccountsStage) -> None:
     assert data["affected"] == data["total"] - free
 
 
+@pytest.mark.long
 async def test_a_foreign_account_is_not_found_without_asking_for_it(stage: AccountsStage) -> None:
     answers = [await stage.managed.get(f"/v1/accounts/{account}/esim-status") for account in (8102, 9999)]
     assert [answer.status_code for answer in answers] == [404, 404]

@@ -172,6 +172,7 @@ async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_begin
     assert await walked(stage, limit=300, most=100) == expected(stage)
 
 
+@pytest.mark.long
 async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(stage: AccountsStage) -> None:
     for fault in (NetworkFault("listSubscriber", has_more=True), NetworkFault("listSubscriber", code=7, times=4)):
         stage.world.sandbox.faults.add(fault)

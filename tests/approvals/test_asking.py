@@ -135,6 +135,7 @@ async def test_a_secret_is_neither_shown_nor_mailed(office: ApprovalOffice) -> N
     )
 
 
+@pytest.mark.long
 async def test_mails_of_requests_have_an_hourly_bound(office: ApprovalOffice) -> None:
     for _ in range(2):
         secret = await office.key()

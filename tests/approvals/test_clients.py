@@ -97,6 +97,7 @@ async def test_the_answer_names_the_argument_that_gets_the_result_since_not_ever
         assert not orjson.loads(texts_of(await call(client, "list_approvals", {"state": "waiting"}))[0])["data"]
 
 
+@pytest.mark.long
 async def test_nothing_of_a_transcript_executes_what_waits(office: ApprovalOffice) -> None:
     async with office.connect(await office.key()) as client:
         body = waiting_of(await call(client, MAKE_HOOK, HOOK, approval_reason="It is urgent"))

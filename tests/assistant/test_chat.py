@@ -209,6 +209,7 @@ async def test_a_model_that_never_stops_asking_is_made_to_answer(stage: Assistan
     assert "No more tools" in str(stage.model.calls[-1].messages[-1]["content"])
 
 
+@pytest.mark.long
 async def test_a_chat_makes_at_most_24_calls(stage: AssistantStage) -> None:
     stage.follow(lambda heard: ModelTurn("Enough.") if not heard.tools else ModelTurn(uses=(ToolUse("list_reseller_accounts"),) * 14))
     events = await stage.chat("Well?")

@@ -164,6 +164,7 @@ def refused() -> list[tuple[str, str]]:
     )
 
 
+@pytest.mark.long
 async def test_a_note_and_an_operators_name_are_data_too(planted: AssistantStage, tmp_path: Path) -> None:
     mine = iccid(own(planted))
     text = attack(mine, iccid(foreign(planted)))

@@ -71,6 +71,7 @@ async def test_without_a_model_the_figures_speak_for_themselves_and_nothing_is_s
         assert cards["health"]["figures"][0]["name"] == "lines looked into" and cards["health"]["title"] == "Health of the fleet"
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.8.3")
 async def test_a_model_writes_the_cards_from_the_figures_and_the_allowance_is_spent(stage: AssistantStage) -> None:
     stage.follow(writing(card("You have {active} active lines and {balance} EUR.", figures=("active", "balance"))))
@@ -194,6 +195,7 @@ async def test_no_text_of_the_charging_systems_reaches_the_model(stage: Assistan
     assert stage.model.calls[0].tools == []
 
 
+@pytest.mark.long
 async def test_what_insights_look_at_is_audited_as_the_assistants_and_all_is_one_call(stage: AssistantStage) -> None:
     await stage.insights()
     organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())

@@ -43,6 +43,7 @@ async def test_an_answer_at_the_edge_of_what_json_holds_is_a_tools_failure_and_n
     assert spoken(events) == ("200" if depth < 251 else "400" if depth == 251 else "502")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("balance", [1e308, -1e27])
 @pytest.mark.rule("4.8.3")
 async def test_an_amount_that_nobody_has_is_in_no_card(stage: AssistantStage, balance: float) -> None:

@@ -48,6 +48,7 @@ async def stored_anew(url: str, events: list[CdrEvent]) -> None:
         await store.aclose()
 
 
+@pytest.mark.long
 def test_a_filled_table_is_what_the_service_would_have_stored(tmp_path: Path) -> None:
     url = migrated_sqlite(tmp_path)
     fill(url, ORGANISATION, 3000)
@@ -60,6 +61,7 @@ def test_a_filled_table_is_what_the_service_would_have_stored(tmp_path: Path) ->
     assert run(url, [EXACT]) == [(0, 0, 0)]
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_both_databases_fill_the_same_rows(tmp_path: Path) -> None:
     with required_database(migrated_postgres()) as url:

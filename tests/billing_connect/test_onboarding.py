@@ -52,6 +52,7 @@ async def test_later_calls_give_fresh_links_to_the_same_account(house: ServiceHo
     assert len(await connected_accounts(house)) == 1
 
 
+@pytest.mark.long
 async def test_many_who_begin_at_once_in_different_countries_make_one_account(house: ServiceHouse) -> None:
     session, _ = await person(house, Tier.ENTERPRISE)
     said = await asyncio.gather(*(call_connect(house, session, "POST", PATHS[0], {"country": ("NO", "DE")[n % 2]}) for n in range(8)))

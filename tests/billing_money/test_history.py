@@ -35,6 +35,7 @@ async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_
     assert len(shop.at_processor("payouts")) == 1
 
 
+@pytest.mark.long
 async def test_a_refund_of_unknown_outcome_keeps_its_answer_through_every_sweep(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()

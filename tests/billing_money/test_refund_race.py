@@ -31,6 +31,7 @@ async def test_of_32_refunds_of_a_tenth_ten_are_made(shop: MoneyStage) -> None:
     assert await shop.reserved(made) == 10_000
 
 
+@pytest.mark.long
 async def test_one_key_at_once_refunds_once(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     answers = await asyncio.gather(*(shop.refund("one", charge=made, amount=1000) for _ in range(16)))
@@ -40,6 +41,7 @@ async def test_one_key_at_once_refunds_once(shop: MoneyStage) -> None:
     assert await shop.reserved(made) == 1000
 
 
+@pytest.mark.long
 async def test_the_words_of_a_sale_at_once_earn_its_fee_once(shop: MoneyStage) -> None:
     words: list[Object] = []
     for n in range(8):

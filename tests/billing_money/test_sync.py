@@ -38,6 +38,7 @@ async def test_anothers_fees_are_not_taken_for_ours(shop: MoneyStage) -> None:
     assert (await shop.listed("fees"))["data"] == []
 
 
+@pytest.mark.long
 async def test_more_than_a_page_is_read(shop: MoneyStage) -> None:
     for _ in range(101):
         await shop.world.charge(shop.account, 100, "EUR")
@@ -51,6 +52,7 @@ async def test_what_events_told_later_is_not_undone_by_an_older_reading(shop: Mo
     assert (await shop.listed("charges"))["data"][0]["amount_refunded"] == 10
 
 
+@pytest.mark.long
 async def test_an_invoice_that_was_paid_unheard_becomes_paid(shop: MoneyStage) -> None:
     organisation = shop.who.organisation
     ask = shop.world.pipeline.deps.payments

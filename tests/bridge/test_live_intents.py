@@ -207,6 +207,7 @@ async def test_a_draw_that_came_to_nothing_leaves_reports_to_nobody(operator: Op
     assert await operator.told(second["id"]) == [ISSUED]
 
 
+@pytest.mark.long
 async def test_what_turned_out_to_be_nobodys_is_forgotten(operator: Operator) -> None:
     first, second, *_ = sorted(await free_lines(operator))
     operator.world.sandbox.faults.add(NetworkFault(DRAW, drop_before=True))
@@ -220,6 +221,7 @@ async def test_what_turned_out_to_be_nobodys_is_forgotten(operator: Operator) ->
     assert await kept_early(operator) == 0
 
 
+@pytest.mark.long
 async def test_nothing_is_kept_while_no_esim_is_being_drawn(operator: Operator) -> None:
     await operator.draw()
     for iccid in await free_lines(operator):
@@ -229,6 +231,7 @@ async def test_nothing_is_kept_while_no_esim_is_being_drawn(operator: Operator) 
     assert await kept_early(operator) == 0
 
 
+@pytest.mark.long
 async def test_reports_of_a_previous_owner_are_not_the_next_ones(operator: Operator) -> None:
     first = await operator.draw()
     iccid, world = first["esim"]["iccid"], operator.world
@@ -282,6 +285,7 @@ async def test_who_had_a_line_is_not_told_where_it_is_after_it_moved_to_another_
     assert await operator.told(intent["id"]) == [ISSUED, "DE"]
 
 
+@pytest.mark.long
 async def test_an_esim_is_told_in_the_country_where_the_account_before_was_seen_too(either: Operator) -> None:
     operator = either
     iccid = min(await free_lines(operator))

@@ -132,6 +132,7 @@ async def test_a_push_asks_the_charging_system_nothing(operator: Operator) -> No
     assert len(operator.calls()) == before
 
 
+@pytest.mark.long
 async def test_what_was_given_back_counts_no_more(operator: Operator) -> None:
     id, iccid, package = await drawn(operator)
     await operator.give_back(id)
@@ -184,6 +185,7 @@ async def test_use_that_is_reported_in_both_ways_counts_once(operator: Operator)
     assert await operator.told(id) == [ISSUED, 50, 80, 100]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["insert on inbound_push", "insert on network_event", "update on intent", "insert on event"])
 async def test_a_push_that_fails_halfway_leaves_nothing_and_counts_when_it_is_sent_again(
     operator: Operator, tmp_path: Path, place: str

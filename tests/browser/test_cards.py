@@ -21,7 +21,7 @@ HOST_PAGE = ROOT / "tests" / "browser" / "card_host.html"
 ALL = {"serverTools": {}, "openLinks": {}, "updateModelContext": {"text": {}}}
 SHOWS_CARDS = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
 
-pytestmark = [NEEDS_CHROMIUM, pytest.mark.long]
+pytestmark = [*NEEDS_CHROMIUM, pytest.mark.long]
 
 
 class CardHost:

@@ -17,7 +17,7 @@ DEMO_ADMIN = "admin@demo.invalid"
 MAILED_CODE = re.compile(r"^([0-9]{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", re.MULTILINE)
 HOOKS = "/v1/connectivity/webhook_endpoints"
 
-pytestmark = [NEEDS_CHROMIUM, pytest.mark.long]
+pytestmark = [*NEEDS_CHROMIUM, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ PATH = "/v1/intelligence/schedules"
 SHARED = ("detect_usage_anomalies", "high_cost_subscribers")
 SECONDS = 150
 
-pytestmark = [NEEDS_CHROMIUM, pytest.mark.long]
+pytestmark = [*NEEDS_CHROMIUM, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

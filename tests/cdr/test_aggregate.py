@@ -46,6 +46,7 @@ async def test_a_month_without_records_is_empty(http: httpx.AsyncClient) -> None
     assert await month(http, 2010, 12) == {"year": 2010, "month": 12, "total_bytes": 0, "data": [], "truncated": False}
 
 
+@pytest.mark.long
 @pytest.mark.rule("8.8")
 async def test_at_most_1000_sims_are_listed_and_the_total_is_of_all(http: httpx.AsyncClient) -> None:
     await send(http, *(event(f"{sim}", sim, bytes_up=sim, bytes_down=0) for sim in range(1, 1001)))

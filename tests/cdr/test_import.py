@@ -333,6 +333,7 @@ def test_a_refused_credential_ends_the_import(place: Path, server: Running) -> N
     assert "[unauthorized]" in done.stderr and "stopped after line 0; run the same command again" in done.stderr
 
 
+@pytest.mark.long
 def test_a_person_sees_a_bar_with_the_counts(place: Path, server: Running) -> None:
     path = written(place, "bar.csv", [HEADER, "bad [red]line[/red]", *rows("s", 1200, sim=11)])
     code, shown = at_terminal("cdr", "import", str(path), cwd=place, settings={"SERVICE_BURST_LIMIT": "false"})

@@ -168,6 +168,7 @@ async def test_invoices_of_every_status_and_their_documents_are_the_same_to_the_
     assert await pages(bill, ids) == before
 
 
+@pytest.mark.long
 async def test_a_month_is_invoiced_after_its_records_were_removed_as_it_would_have_been_before(bill: Billing) -> None:
     await bill.config(price_per_gb_cents=250)
     await bill.use((sim(1), 5, 4 * GB), (sim(2), GB, 2 * GB), network="Telenor", country="NO")

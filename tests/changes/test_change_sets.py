@@ -21,6 +21,7 @@ async def test_a_plan_changes_nothing_and_its_application_changes_every_line_of_
     assert (answer["state"], answer["counts"]["done"], [line.status for line in lines]) == ("applied", 3, ["SUSPENDED"] * 3)
 
 
+@pytest.mark.long
 async def test_an_undone_set_leaves_every_line_as_it_was(both: ChangeStage) -> None:
     lines = both.lines("ACTIVE", "SUSPENDED")[:5]
     before = [line.status for line in lines]

@@ -95,6 +95,7 @@ async def test_an_end_of_a_package_that_has_begun_is_not_taken_back_to_days_befo
     assert [(row["state"], row["code"]) for row in undo["rows"]] == [("skipped", "changed_since")]
 
 
+@pytest.mark.long
 async def test_a_plan_of_a_tag_holds_lines_that_no_listing_shows_yet(stage: ChangeStage) -> None:
     await stage.fleet.sync()
     network, model = stage.fleet.network, stage.lines("ACTIVE")[0]

@@ -139,6 +139,7 @@ async def test_a_price_that_rises_while_rows_wait_skips_them_and_gives_their_mon
     assert ([len(line.packages) for line in lines], await used(http)) == (had, {"spend_per_day": 0})
 
 
+@pytest.mark.long
 async def test_calls_of_a_row_that_failed_half_way_stay_counted(stage: ChangeStage) -> None:
     await stage.fleet.sync()
     (line,) = stage.lines("ACTIVE")[:1]

@@ -34,6 +34,7 @@ def test_a_plan_that_broke_a_promise_once_keeps_it(seed: int) -> None:
     assert run_plan(seed).broken == []
 
 
+@pytest.mark.long
 def test_one_seed_has_one_plan() -> None:
     assert run_plan(0).told == run_plan(0).told
 

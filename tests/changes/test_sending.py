@@ -3,6 +3,7 @@
 from collections import Counter
 
 import anyio
+import pytest
 
 from tests.changes.stage import CHANGES, ChangeStage
 from tests.world import Credentials
@@ -10,6 +11,7 @@ from tests.world import Credentials
 DAY = 86_400.0
 
 
+@pytest.mark.long
 async def test_three_workers_at_once_send_every_row_once(both: ChangeStage) -> None:
     lines, since = both.lines("ACTIVE"), both.call_number
     plans = [await both.plan(lines[first::3], action="set_status", status="SUSPENDED") for first in range(3)]

@@ -52,6 +52,7 @@ def test_calls_of_a_server_are_found_by_what_they_were(place: Path, server: Runn
     assert rows("--principal", "usr_none", *there, cwd=tmp_path) == [] == rows("--key-id", "key_none", *there, cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_a_page_says_how_to_see_more(place: Path, server: Running) -> None:
     del server
     for _ in range(2):
@@ -63,6 +64,7 @@ def test_a_page_says_how_to_see_more(place: Path, server: Running) -> None:
     assert second != first
 
 
+@pytest.mark.long
 def test_what_cannot_be_is_explained(place: Path, server: Running) -> None:
     del server
     code, message = refused("audit", "--surface", "phone", cwd=place)

@@ -130,6 +130,7 @@ def test_an_input_that_is_named_like_an_option_is_told_apart(place: Path, server
     assert made["url"] == "https://93.184.215.14/hook"
 
 
+@pytest.mark.long
 def test_an_issued_esim_shows_its_qr_code_on_a_terminal(place: Path, server: Running) -> None:
     del server
     code, shown = at_terminal("call", "create_connectivity_intent", "--plan", "test_global_1gb", cwd=place)
@@ -139,6 +140,7 @@ def test_an_issued_esim_shows_its_qr_code_on_a_terminal(place: Path, server: Run
     assert "esim.activation_code" in shown and "LPA:1$" in shown
 
 
+@pytest.mark.long
 def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, server: Running) -> None:
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
     code, table = at_terminal("call", "list_connectivity_plans", cwd=place, settings=there)
@@ -149,6 +151,7 @@ def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, se
     assert json.loads(plain)["object"] == "list"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [80, 140])
 def test_ids_are_shown_whole_whatever_the_width_of_the_terminal(columns: int, place: Path, server: Running) -> None:
     del server

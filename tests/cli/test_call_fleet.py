@@ -156,6 +156,7 @@ def test_an_operation_on_everything_shows_its_answer(words: tuple[str, ...], fie
     assert code == 0 and field in shown, shown
 
 
+@pytest.mark.long
 def test_a_package_is_shown_once_it_is_assigned(place: Path, lines: list[str], there: dict[str, str]) -> None:
     template = json.loads(printed("call", "list_subscriber_packages", "--iccid", lines[4], cwd=place, **there))["data"][0]["templateId"]
     words = ("assign_package", "--iccid", lines[4], "--packageTemplateId", str(template), "--idempotency-key", "shown")

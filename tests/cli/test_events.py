@@ -80,6 +80,7 @@ def test_thirty_events_between_two_looks_are_printed_once_each_in_order(place: P
     assert json.loads(printed[0]).keys() == {"id", "object", "type", "livemode", "created", "data"}
 
 
+@pytest.mark.long
 def test_the_newest_are_printed_first_and_the_count_ends_it(place: Path, server: Running, where: dict[str, str]) -> None:
     with client(server.base_url, server.api_key) as http:
         made = issue(http, *(f"last-{len(where)}-{number}" for number in range(25)))

@@ -127,6 +127,7 @@ def test_a_key_is_replaced_under_two_servers_in_two_phases_and_in_no_other_way(t
             assert [(answer.status_code, answer.json()) for answer in replayed] == [(201, answer.json()) for answer in answers]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("keyring", "said_of_it"),
     [

@@ -313,6 +313,7 @@ def test_a_file_that_holds_something_else_is_named_and_left_alone(place: Path, c
     assert logins(home).read_text() == content
 
 
+@pytest.mark.long
 def test_a_place_where_nothing_can_be_kept_is_named(place: Path, home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "config").write_text("")
     code, message = refused("logout", cwd=place, **home)

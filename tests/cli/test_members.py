@@ -37,6 +37,7 @@ def test_what_is_no_address_is_explained(place: Path, server: Running) -> None:
     assert code == 1 and "email" in message and "[invalid_request]" in message
 
 
+@pytest.mark.long
 def test_members_of_a_server_elsewhere(place: Path, server: Running, tmp_path: Path) -> None:
     secret = printed("keys", "create", "admin", cwd=place).strip()
     there = ("--url", server.base_url, "--key", secret)

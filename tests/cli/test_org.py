@@ -150,6 +150,7 @@ def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(p
         printed("org", "disconnect", organisation, cwd=place)
 
 
+@pytest.mark.long
 def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, server: Running) -> None:
     organisation = printed("org", "create", "Follower", "--tier", "pro", cwd=place).strip()
     secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()

@@ -39,6 +39,7 @@ def receiving() -> Generator[str]:
         yield f"http://127.0.0.1:{server.server_port}/hook"
 
 
+@pytest.mark.long
 def test_the_network_runs_by_itself_says_where_and_tells_what_happens(tmp_path: Path) -> None:
     with (
         receiving() as hook,

@@ -32,6 +32,7 @@ def test_a_text_that_commands_is_shown_as_an_escape(text: str) -> None:
     assert harmless_text("Åse\tØrsted\n日本 🙂") == "Åse\tØrsted\n日本 🙂"
 
 
+@pytest.mark.long
 def test_json_on_a_terminal_is_escaped_and_in_a_pipe_it_is_as_it_was_written(place: Path, server: Running) -> None:
     del server
     made = json.loads(printed("call", "create_connectivity_intent", "--metadata", json.dumps({"note": TURNED}), cwd=place))
@@ -81,6 +82,7 @@ def test_a_reseller_token_is_given_by_standard_input_or_a_file(place: Path, tmp_
     assert done.returncode == 0 and '"ocs"' in done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_a_person_is_told_once_that_a_key_on_the_command_line_is_seen(place: Path, server: Running) -> None:
     words = ("call", "list_connectivity_plans", "--url", server.base_url, "--key", str(server.api_key))
     code, shown = at_terminal(*words, "--json", cwd=place)

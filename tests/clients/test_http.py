@@ -17,6 +17,7 @@ from tests.clients.webhooks.receiver import receiver, status_answer
 SECRET = "s3cret"
 
 
+@pytest.mark.long
 def test_importing_the_clients_loads_no_slow_package() -> None:
     program = (
         "import sys, clients.http, clients.ocs.client, clients.webhooks.sender, clients.webhooks.signature\n"

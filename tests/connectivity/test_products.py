@@ -43,6 +43,7 @@ async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
     assert (read.status_code, read.json()) == (200, answer.json())
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.1.2")
 @pytest.mark.rule("8.5")
 async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncClient) -> None:

@@ -51,6 +51,7 @@ def codes(answer: httpx.Response) -> list[str]:
     return [warning["code"] for warning in answer.json()["warnings"]]
 
 
+@pytest.mark.long
 async def test_a_product_that_is_as_its_template_has_no_warnings(world: World) -> None:
     assert codes(await define(world)) == []
 
@@ -161,6 +162,7 @@ templates = st.builds(
 )
 
 
+@pytest.mark.long
 @given(promise=promises, template=templates)
 def test_what_is_taken_without_warnings_never_promises_more_than_there_is_nor_costs_more_than_its_price(
     promise: PlanPromise, template: TemplateTerms
@@ -176,6 +178,7 @@ def test_what_is_taken_without_warnings_never_promises_more_than_there_is_nor_co
     assert not template.cost or (promise.currency == COST_CURRENCY and Decimal(promise.price_cents) >= template.cost * 100)
 
 
+@pytest.mark.long
 @given(promise=promises, template=templates)
 def test_what_is_not_refused_never_promises_more_than_is_known_to_be_there(promise: PlanPromise, template: TemplateTerms) -> None:
     differences = compare_terms(promise, template)

@@ -70,6 +70,7 @@ async def test_reports_at_the_same_time_tell_each_threshold_once(http: httpx.Asy
     assert await percents(http, id) == [percent for percent in (50, 80, 100) if sum(parts) >= percent * 10]
 
 
+@pytest.mark.long
 async def test_64_copies_of_a_line_at_once_count_once(
     http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials
 ) -> None:

@@ -155,6 +155,7 @@ async def test_one_report_can_cross_every_threshold(http: httpx.AsyncClient) -> 
     assert await percents(http, id) == [50, 80, 100]
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.integers(1, 700_000_000), min_size=1, max_size=8))
 async def test_any_split_and_order_of_usage_tells_each_crossed_threshold_once(http: httpx.AsyncClient, parts: Sequence[int]) -> None:

@@ -93,6 +93,7 @@ async def test_sixteen_of_32_concurrent_creations_succeed(office: PostOffice) ->
     await create_32(office)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_sixteen_of_32_concurrent_creations_succeed_on_postgresql(tmp_path: Path) -> None:
     with required_database(migrated_postgres()) as url:
@@ -211,6 +212,7 @@ async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named(office: Po
     await only_one_is_sent_again(office)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named_on_postgresql(tmp_path: Path) -> None:
     with required_database(migrated_postgres()) as url:

@@ -32,6 +32,7 @@ async def decide(browser: Browser, approval: str, button: str = "Approve", **fie
     return await browser.send(form, next(each[0] for each in form.buttons if each[0].startswith(button)))
 
 
+@pytest.mark.long
 async def test_what_a_key_asked_for_is_approved_on_the_page_and_done_once(demo: Browser, demo_server: DemoConsole) -> None:
     held = {"name": "support agent", "restrictions": {"approval": "every_write"}}
     secret = demo_server.api.post("/v1/api-keys", json=held).json()["secret"]
@@ -75,6 +76,7 @@ async def test_what_was_shown_before_it_moved_is_not_approved(office: ApprovalOf
     assert (await office.state(approval))["state"] == "waiting"
 
 
+@pytest.mark.long
 async def test_an_old_sign_in_proves_itself_again_and_comes_back(office: ApprovalOffice, ada: Browser) -> None:
     approval = await waiting(office, await office.key())
     old = (await ada.get(PAGE)).page.form(PAGE, id=approval)

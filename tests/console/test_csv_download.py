@@ -85,6 +85,7 @@ async def test_the_file_of_the_fleet_holds_every_line_of_the_filters_with_the_co
     ]
 
 
+@pytest.mark.long
 async def test_the_results_of_a_change_are_a_file_and_the_page_says_who_planned_it(demo: Browser, demo_server: DemoConsole) -> None:
     api = demo_server.api
     lines = [line["iccid"] for line in api.get("/v1/fleet/lines", params={"status": "ACTIVE", "limit": 3}).json()["data"]]
@@ -209,6 +210,7 @@ async def taken(site: Site, browser: Browser, path: str, query: bytes, first: Ca
     return status[0], b"".join(pieces)
 
 
+@pytest.mark.long
 async def test_a_file_ends_when_its_reader_signs_out_and_a_third_at_once_has_to_wait(site: Site, browser: Browser, formula: str) -> None:
     path, query = "/console/organisation/audit", b"format=csv&way=http"
     statuses = list[int]()
@@ -228,6 +230,7 @@ async def test_a_file_ends_when_its_reader_signs_out_and_a_third_at_once_has_to_
     del formula
 
 
+@pytest.mark.long
 async def test_what_somebody_may_not_list_is_a_page_and_no_file(site: Site, browser: Browser, fjord: str) -> None:
     await site.join(await site.person("bo@fjord.example"), fjord, Role.MEMBER)
     await site.sign_in(browser, "bo@fjord.example", "/console")

@@ -29,6 +29,7 @@ def links(seen: Seen) -> list[str]:
     return [tag.attributes["href"] for tag in seen.page.tags if tag.name == "a"]
 
 
+@pytest.mark.long
 async def test_what_happened_last_stands_first_in_the_reader_s_language_with_the_way_to_its_object(stage: WebhookStage) -> None:
     await stage.write(ORDER_PAID)
     stage.site.clock.advance(60)
@@ -45,6 +46,7 @@ async def test_what_happened_last_stands_first_in_the_reader_s_language_with_the
     assert "Eine Bestellung wurde bezahlt" in (await stage.browser.get("/console/events")).page.text
 
 
+@pytest.mark.long
 async def test_a_group_shows_its_own_events_and_keeps_the_filter_while_paging_and_for_newer(stage: WebhookStage) -> None:
     await stage.write(ORDER_PAID)
     for _ in range(25):
@@ -60,6 +62,7 @@ async def test_a_group_shows_its_own_events_and_keeps_the_filter_while_paging_an
     assert "An order was paid" in (await stage.browser.get("/console/events?types=order.paid")).page.text
 
 
+@pytest.mark.long
 async def test_nothing_yet_says_what_to_do_and_an_unknown_group_is_refused(stage: WebhookStage) -> None:
     assert "Nothing has happened yet" in (await stage.browser.get("/console/events")).page.text
     assert "No such event" in (await stage.browser.get("/console/events?types=order")).page.text
@@ -154,6 +157,7 @@ async def test_the_stream_ends_for_somebody_whose_role_was_lowered(stage: Webhoo
     assert "order.paid" not in told and "credential_ended" in told
 
 
+@pytest.mark.long
 async def test_one_stream_too_many_is_told_to_come_again_and_a_place_that_is_left_is_free(stage: WebhookStage) -> None:
     statuses = list[int]()
 

@@ -2,6 +2,8 @@
 
 from urllib.parse import urlencode
 
+import pytest
+
 from tests.console.conftest import DemoConsole
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA_ADDRESS
@@ -16,6 +18,7 @@ async def look_for(browser: Browser, text: str, start: str = "/console") -> str:
     return (await browser.get(f"{form.action}?{urlencode({**form.fields, 'q': text})}")).path
 
 
+@pytest.mark.long
 async def test_the_only_record_with_a_number_is_shown_at_once_and_several_are_listed_by_kind(
     demo: Browser, demo_server: DemoConsole
 ) -> None:

@@ -22,6 +22,7 @@ def view_form(seen: Seen, do: str, **named: str) -> Form:
     return seen.page.form(FLEET, do, **named)
 
 
+@pytest.mark.long
 async def test_the_columns_of_the_address_are_shown_in_their_order_and_unknown_ones_are_ignored(demo: Browser) -> None:
     usual = await demo.get(FLEET)
     assert headings(usual) == ["Name", "Status", "Country", "Last used", "Package", "Data left", "Problems"]
@@ -35,6 +36,7 @@ async def test_the_columns_of_the_address_are_shown_in_their_order_and_unknown_o
     assert headings(await demo.get(f"{FLEET}?columns=activation_code.puk1")) == headings(usual)
 
 
+@pytest.mark.long
 async def test_a_saved_view_is_a_name_for_the_address_until_it_is_forgotten(demo: Browser) -> None:
     seen = await demo.get(f"{FLEET}?status=SUSPENDED&columns=name.tags&sort=-last_used")
     form = view_form(seen, "save_view")

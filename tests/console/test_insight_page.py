@@ -68,6 +68,7 @@ async def test_each_question_is_answered_by_a_sentence_with_figures_and_links_to
     assert re.search(r"Die Flotte erreicht [\d,]+ von 100 Punkten: \d+ von \d+ ausgegebenen Leitungen", german.text)
 
 
+@pytest.mark.long
 async def test_pages_of_a_ranking_continue_and_keep_what_was_asked(demo: Browser) -> None:
     seen = await demo.get("/console/insight/high_cost_subscribers?ask=now&start=2020-01-01&end=2030-01-01")
     assert seen.status == 400
@@ -137,6 +138,7 @@ async def test_a_report_is_made_shown_with_its_chart_shared_once_and_deleted_aft
     assert demo_server.api.get(link[1]).status_code == 404
 
 
+@pytest.mark.long
 async def test_a_schedule_that_cannot_be_is_refused_beside_its_field_and_keeps_what_was_typed(hers: Browser) -> None:
     form = (await hers.get("/console/insight/schedules")).page.form("/console/insight/schedules", "create")
     for typed, field in (

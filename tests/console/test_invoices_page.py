@@ -167,6 +167,7 @@ async def test_the_list_has_its_filters_in_the_address_and_says_what_is_owed(dem
     assert "Entwurf" in german.text and "7,07" in german.text
 
 
+@pytest.mark.long
 async def test_how_one_bills_is_changed_in_one_of_two_tabs_and_what_is_no_price_is_refused(demo: Browser, demo_server: DemoConsole) -> None:
     form = (await demo.get(CONFIG)).page.form(CONFIG, "change")
     wrong = await demo.send(form, price_per_gb_cents="two")

@@ -22,6 +22,7 @@ def shows_no_codes(seen: Seen) -> bool:
     return "LPA:" not in seen.page.html and "K2-" not in seen.page.html and "TEST-" not in seen.page.html
 
 
+@pytest.mark.long
 async def test_an_esim_is_issued_once_and_its_page_says_that_it_is_there_without_codes(demo: Browser, demo_server: DemoConsole) -> None:
     assert "/console/issue" in (await demo.get("/console")).page.html
     form = (await demo.get(NEW)).page.form(NEW)
@@ -37,6 +38,7 @@ async def test_an_esim_is_issued_once_and_its_page_says_that_it_is_there_without
     assert (await demo.get(f"/console/issue?after={first}")).status == 200
 
 
+@pytest.mark.long
 async def test_an_intent_that_waits_gets_its_plan_after_a_question(demo: Browser) -> None:
     waiting = await demo.send((await demo.get(NEW)).page.form(NEW), plan="")
     page = waiting.path.partition("?")[0]
@@ -119,6 +121,7 @@ def lose(server: DemoConsole, key: str, seconds: int) -> None:
         )
 
 
+@pytest.mark.long
 async def test_the_file_of_the_ledger_holds_every_row_of_the_filters_whatever_they_are_named(
     demo: Browser, demo_server: DemoConsole
 ) -> None:

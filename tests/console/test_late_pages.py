@@ -109,6 +109,7 @@ async def held(site: Site, browser: Browser) -> AsyncGenerator[HeldNetwork]:
     yield HeldNetwork(site, browser, sleep, simulation.begun)
 
 
+@pytest.mark.long
 async def test_the_frame_is_sent_before_the_charging_system_answers_and_the_answer_follows_in_its_place(held: HeldNetwork) -> None:
     frames: list[str] = []
 

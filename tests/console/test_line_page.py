@@ -91,6 +91,7 @@ async def test_a_status_that_somebody_changed_meanwhile_is_said_and_nothing_is_d
     demo_server.api.put(f"/v1/subscribers/{iccid}/status", json={"status": "ACTIVE"}).raise_for_status()
 
 
+@pytest.mark.long
 async def test_every_part_is_asked_only_when_wanted_and_says_so(demo: Browser, demo_server: DemoConsole) -> None:
     iccid = troubled(demo_server.api, "exhausted")[0]
     path = f"/console/lines/{iccid}"

@@ -74,6 +74,7 @@ async def test_looks_at_the_console_are_left_out_until_they_are_asked_for(hers: 
     assert "Looked at a page" in (await hers.get(f"{AUDIT}?looks=shown")).page.text
 
 
+@pytest.mark.long
 async def test_a_mail_choice_is_saved_and_shown_again(demo: Browser) -> None:
     form = (await demo.get(SETTINGS)).page.form(SETTINGS, "mails")
     typed = {"kind order.*": "digest", "add": "esim.issued", "add_timing": "at_once", "digest_hour": "7", "timezone": "Europe/Berlin"}
@@ -98,6 +99,7 @@ async def test_a_zone_that_is_none_is_refused_at_its_field_and_stays_typed(demo:
     assert "Europe/Berlin" in (seen.page.wrong("timezone") or "")
 
 
+@pytest.mark.long
 async def test_alerts_are_saved_and_an_old_form_loses_nothing_of_another_tab(demo: Browser, demo_server: DemoConsole) -> None:
     form = (await demo.get(SETTINGS)).page.form(SETTINGS, "alerts")
     assert (await demo.send(form, days_to_open="14", days_to_close="18", quota=None)).path == f"{SETTINGS}?done=alerts"
@@ -109,6 +111,7 @@ async def test_alerts_are_saved_and_an_old_form_loses_nothing_of_another_tab(dem
     assert (refused.status, refused.page.form(SETTINGS, "alerts").fields["days_to_close"]) == (400, "14")
 
 
+@pytest.mark.long
 async def test_an_invitation_that_is_sent_twice_is_mailed_once(site: Site, hers: Browser) -> None:
     form = (await hers.get(PAGE)).page.form(PAGE, "invite")
     before = len(await site.letters())
@@ -119,6 +122,7 @@ async def test_an_invitation_that_is_sent_twice_is_mailed_once(site: Site, hers:
     assert [row.outcome for row in await trail(site, "invite_member")] == ["ok", "replayed"]
 
 
+@pytest.mark.long
 async def test_an_invitation_is_withdrawn_after_a_question(hers: Browser) -> None:
     seen = await hers.send((await hers.get(PAGE)).page.form(PAGE, "invite"), email=MEMBER_ADDRESS)
     asked = await hers.send(seen.page.form(PAGE, "remove", about=MEMBER_ADDRESS))
@@ -127,12 +131,14 @@ async def test_an_invitation_is_withdrawn_after_a_question(hers: Browser) -> Non
     assert MEMBER_ADDRESS not in (await hers.send(asked.page.form(PAGE, "remove"))).page.text
 
 
+@pytest.mark.long
 async def test_an_address_that_is_none_stays_typed_with_the_reason(hers: Browser) -> None:
     seen = await hers.send((await hers.get(PAGE)).page.form(PAGE, "invite"), email="nobody")
     assert (seen.status, seen.page.form(PAGE, "invite").fields["email"]) == (400, "nobody")
     assert seen.page.wrong("email")
 
 
+@pytest.mark.long
 async def test_whoever_signed_in_long_ago_signs_in_again_and_comes_back(site: Site, hers: Browser) -> None:
     fresh = (await hers.get(PAGE)).page.form(PAGE, "invite")
     site.clock.advance(15 * 60 + 1)

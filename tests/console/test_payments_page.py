@@ -112,6 +112,7 @@ async def test_charges_say_what_came_in_with_fees_and_filters_that_stay_in_the_a
     assert "Nothing fits" in none.page.text
 
 
+@pytest.mark.long
 async def test_a_refund_is_asked_first_with_what_is_lost_and_made_once(till: Till) -> None:
     charge = await till.charge(1490)
     seen = await till.browser.get(CHARGES)
@@ -149,6 +150,7 @@ async def test_an_outcome_that_nobody_knows_is_asked_for_with_the_same_key(till:
     assert told.path == f"{REFUNDS}?charge={charge}&done=refunded" and await till.refunds() == [300]
 
 
+@pytest.mark.long
 async def test_whoever_signed_in_long_ago_moves_no_money(till: Till) -> None:
     charge = await till.charge(1490)
     await till.charge(4900, outcome="reviewed")
@@ -178,6 +180,7 @@ async def test_whoever_signed_in_long_ago_moves_no_money(till: Till) -> None:
     assert await trail(till.site, *moved, *paid) == []
 
 
+@pytest.mark.long
 async def test_disputes_say_until_when_they_wait_and_are_answered_as_a_draft_and_for_good(till: Till) -> None:
     charge = await till.charge(1490)
     dispute = str((await till.ask("disputes", charge=charge, reason="product_not_received"))["id"])
@@ -241,6 +244,7 @@ async def test_two_tabs_lose_no_schedule(till: Till) -> None:
     assert "You are paid every week, on Friday." in (await till.browser.get(PAYOUTS)).page.text
 
 
+@pytest.mark.long
 async def test_the_account_says_how_it_stands_and_leads_on(till: Till) -> None:
     seen = await till.browser.get(ACCOUNT)
     assert "Payers can pay you, and you are paid out." in seen.page.text

@@ -121,6 +121,7 @@ async def test_the_list_of_orders_pages_and_keeps_its_filters(demo: Browser, buy
     assert (await demo.get("/console/shops/orders?after=onr_none")).status == 400
 
 
+@pytest.mark.long
 async def test_a_shop_says_whether_each_plan_gives_what_it_promises(demo: Browser) -> None:
     seen = await demo.get(await demo_shop(demo))
     assert "5 plans are on sale, and their templates give what they promise." in seen.page.text
@@ -215,6 +216,7 @@ async def test_shops_and_orders_of_nobody_say_what_to_do_next(hers: Browser) -> 
         assert (await hers.get(path)).status == 404
 
 
+@pytest.mark.long
 async def test_a_shop_is_seen_as_buyers_see_it_with_what_is_not_saved_and_sells_nothing(demo: Browser) -> None:
     page = await demo_shop(demo)
     shown = await demo.get(page)

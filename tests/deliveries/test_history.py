@@ -85,6 +85,7 @@ async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whol
         assert await office.store.read(count) == (1, 1, 1)
 
 
+@pytest.mark.long
 async def test_nothing_goes_that_is_kept_for_as_long_as_a_setting_allows(whole: PostOffice) -> None:
     office, longest = whole, 36_500  # that settings take
     async with receiver(answers(["200 OK"])) as listening:

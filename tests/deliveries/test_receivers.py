@@ -56,6 +56,7 @@ def outcomes(connection: Connection, names: Sequence[str], verdict: str, at_ms: 
     )
 
 
+@pytest.mark.long
 def test_endpoints_of_many_organisations_on_one_host_share_its_rate_and_others_wait_for_none_of_it(opened: Opened) -> None:
     with opened() as connection:
         endpoints(connection, *[VICTIM] * 300, OTHER)
@@ -95,6 +96,7 @@ def test_endpoints_that_answer_are_not_slowed_by_others_that_fail_on_their_host(
         assert sum(name < "we_0100" for name in found) == STRICT_BURST
 
 
+@pytest.mark.long
 def test_even_a_host_that_takes_everything_has_a_bound(opened: Opened) -> None:
     with opened() as connection:
         endpoints(connection, *[VICTIM] * (OPEN_BURST + 3 * OPEN_RATE), proven=1)

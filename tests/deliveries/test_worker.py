@@ -218,6 +218,7 @@ async def test_one_success_resets_the_120_hours(office: PostOffice) -> None:
         assert await office.status(endpoint) == "disabled"
 
 
+@pytest.mark.long
 async def test_both_secrets_sign_for_24_hours_after_a_rotation(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status_answer("200 OK")) as there:
@@ -268,6 +269,7 @@ async def test_a_fault_of_ours_is_reported_counts_in_the_schedule_and_not_agains
     assert there.requests == []
 
 
+@pytest.mark.long
 async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organisation(on_both: PostOffice) -> None:
     office, release = on_both, asyncio.Event()
 

@@ -152,6 +152,7 @@ async def test_the_shop_and_its_plans_are_such_as_anybody_could_have_made(tmp_pa
         assert [plan["slug"] for plan in hosted] == [plan.slug for plan in DEMO_PLANS if plan.on_sale]
 
 
+@pytest.mark.long
 async def test_its_account_at_the_processor_is_there_after_every_start_also_when_the_processor_has_forgotten_all(tmp_path: Path) -> None:
     async with served(tmp_path) as demo:
         key = str(demo.key)
@@ -170,6 +171,7 @@ async def test_nothing_is_simulated_before_somebody_asks(tmp_path: Path) -> None
         assert (sandbox.begun, demo.service.upstream.simulation is not None) == (False, True)
 
 
+@pytest.mark.long
 async def test_with_another_processor_the_shop_cannot_take_orders(tmp_path: Path) -> None:
     async with served(tmp_path, real=True) as demo:
         assert (await demo.ask("GET", "/v1/operator-billing/connect/status"))["status"] == "not_connected"
@@ -185,6 +187,7 @@ async def test_a_processor_that_takes_the_simulated_ones_place_does_not_have_its
             assert (await demo.ask("GET", "/v1/operator-billing/connect/status", key=key))["status"] == "not_connected"
 
 
+@pytest.mark.long
 async def test_a_shop_that_its_owner_took_back_or_renamed_is_not_named_at_the_next_start(tmp_path: Path) -> None:
     async with served(tmp_path) as demo:
         key, [shop] = str(demo.key), (await demo.ask("GET", "/v1/storefronts"))["data"]

@@ -94,6 +94,7 @@ def test_the_command_line_shows_an_event_a_line_in_a_pipe(place: Path, pair: Pai
     assert [json.loads(line)["name"] for line in said.splitlines()] == ["quota", "delta", "delta", "done"]
 
 
+@pytest.mark.long
 def test_doctor_asks_the_model_that_the_page_names(place: Path, pair: Pair) -> None:
     said = done(place, find(CONNECT, PAGE).replace("https://models.example/v1", pair.model), SERVICE_DATA=str(pair.folder))
     assert f"ok   model      {pair.model} " in said

@@ -53,6 +53,7 @@ def test_an_endpoint_chooses_and_is_tried(place: Path, reader: dict[str, str]) -
     assert said.count('"object": "connectivity.delivery"') == 2, "the test send stands in both lists"
 
 
+@pytest.mark.long
 def test_alerts_are_shown(place: Path, reader: dict[str, str]) -> None:
     assert done(place, find(ALERTS, PAGE), **reader).count('"days_to_close": 21') == 2
 

@@ -73,6 +73,7 @@ def test_every_command_of_the_page_is_run() -> None:
     assert [block.text for block in blocks("sh", document=PAGE) if not block.text.startswith(STARTS)] == []
 
 
+@pytest.mark.long
 def test_the_page_names_every_path_of_the_control_api_every_fault_and_every_card() -> None:
     text = (ROOT / "docs" / PAGE).read_text()
     assert {path.split()[1] for path in PROCESSOR_CONTROL_PATHS} - set(re.findall(r"/control/[a-z-]+(?:/{id})?", text)) == set()

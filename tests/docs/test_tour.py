@@ -41,6 +41,7 @@ def test_a_fleet_is_looked_after(place: Path, server: Running) -> None:
     assert said.endswith('{"data":{"sent":true,"unicode":false,"length":21}}')
 
 
+@pytest.mark.long
 def test_three_lines_show_a_signed_webhook(place: Path, server: Running) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))

@@ -107,6 +107,7 @@ def test_every_command_of_the_page_is_run() -> None:
     assert [block.text for block in blocks("sh", document=PAGE) if not block.text.startswith((*STARTS, CHOICE))] == []
 
 
+@pytest.mark.long
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     text = " ".join(f"{(ROOT / 'docs' / PAGE).read_text()} {(ROOT / 'docs' / EVENTS_PAGE).read_text()}".split())
     assert [type for type in PROMISED_TYPES if f"`{type}`" not in text] == []

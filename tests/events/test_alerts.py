@@ -125,6 +125,7 @@ async def test_a_stock_that_is_issued_is_told_once_and_again_when_it_is_filled_u
         assert (stock["level"], stock["daily_use"], stock["days_left"], stock["unit"]) == (8.0, 1.0, 8.0, "eSIMs")
 
 
+@pytest.mark.long
 async def test_calls_of_the_day_are_told_at_80_and_at_100_percent_once_a_day(tmp_path: Path) -> None:
     tiers = {**TIERS, Tier.PRO: replace(TIERS[Tier.PRO], calls_per_day=50)}
     async with open_alert_stage(tmp_path, limits=Limits(tiers=tiers, burst_enabled=False, quota_block=1), tier=Tier.PRO) as stage:
@@ -140,6 +141,7 @@ async def test_calls_of_the_day_are_told_at_80_and_at_100_percent_once_a_day(tmp
             stage.world.clock.advance(24 * HOUR)
 
 
+@pytest.mark.long
 async def test_a_list_of_the_fleet_that_is_late_is_told_once_and_again_when_it_has_caught_up(stage: AlertStage) -> None:
     await stage.look(14)
     assert await stage.events() == []
@@ -168,6 +170,7 @@ async def test_a_token_that_is_refused_is_told_once_and_again_when_it_is_accepte
         assert [name for name in await stage.names() if name.startswith("upstream")] == ["upstream_refused", "upstream_accepted"]
 
 
+@pytest.mark.long
 async def test_settings_are_kept_and_refused_where_opening_and_closing_do_not_differ(stage: AlertStage) -> None:
     chosen = {"quota": False, "days_to_open": 3, "days_to_close": 5, "quota_percent": 50}
     said = await stage.choose(**chosen)
@@ -191,6 +194,7 @@ async def test_an_alert_that_is_not_wanted_any_more_ends_without_an_event(stage:
     assert await stage.names() == ["balance_low", "balance_low"]
 
 
+@pytest.mark.long
 async def test_only_admins_see_and_set_alerts(stage: AlertStage) -> None:
     member = await stage.world.caller(role=Role.MEMBER, organisation=stage.who.organisation)
     async with stage.world.client(member.secret) as http:

@@ -1,5 +1,7 @@
 """Deliveries of many events in one list."""
 
+import pytest
+
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
 from operations.event_types.esim import ESIM_FIRST_ATTACH, ESIM_ISSUED
 from registry.caller import Role
@@ -25,6 +27,7 @@ async def listed(office: LogOffice, **query: object) -> list[tuple[str, str, str
         after = {"starting_after": page["data"][-1]["id"]}
 
 
+@pytest.mark.long
 async def test_deliveries_are_listed_by_endpoint_state_type_and_time(on_both: LogOffice) -> None:
     async with receiver(status_answer("200 OK")) as good, receiver(status_answer("410 Gone")) as gone:
         well, _ = await on_both.office.endpoint(good.url())

@@ -1,6 +1,7 @@
 """What endpoints choose, whose rights they hold, and sends that only try them."""
 
 import orjson
+import pytest
 import sqlalchemy as sa
 
 from operations.event_types.endpoint import ORGANISATION_ENDPOINT_DISABLED
@@ -29,6 +30,7 @@ def bodies(raw: list[bytes]) -> list[dict[str, object]]:
     return [orjson.loads(read(each).body) for each in raw]
 
 
+@pytest.mark.long
 async def test_an_endpoint_gets_what_it_has_chosen_and_one_that_never_chose_the_three_of_old(on_both: LogOffice) -> None:
     async with receiver(status_answer("200 OK")) as old, receiver(status_answer("200 OK")) as new:
         await on_both.office.endpoint(old.url())
@@ -147,6 +149,7 @@ async def test_another_address_keeps_the_secret_and_gets_what_waits(office: LogO
         assert bodies(mended.requests)[0]["id"] == event
 
 
+@pytest.mark.long
 async def test_a_test_send_is_marked_and_tried_once_and_stands_in_no_list(on_both: LogOffice) -> None:
     path = "/v1/connectivity/webhook_endpoints/{}/test"
     async with receiver(status_answer("503 Busy")) as there:

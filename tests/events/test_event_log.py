@@ -31,6 +31,7 @@ async def test_events_have_their_places_in_the_order_of_their_commits(on_both: L
     assert [each["data"]["id"] for each in (await on_both.stream(cursor="2"))[:1]] == written[2:]
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_what_is_committed_later_stands_behind_what_was_read(tmp_path: Path, postgres: str) -> None:
     """SQLite has one writer: nothing can be open beside it."""
@@ -120,6 +121,7 @@ async def test_a_reader_sees_what_it_could_read_now(office: LogOffice) -> None:
             assert types_of(await office.stream(http)) == types
 
 
+@pytest.mark.long
 async def test_a_stream_ends_when_its_credential_does(office: LogOffice) -> None:
     key, secret = await office.world.key(office.office.caller.person, office.organisation)
     async with live_stream(office, secret) as reader, asyncio.timeout(20):

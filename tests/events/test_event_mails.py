@@ -166,6 +166,7 @@ No more mails of this kind: (link)
     assert (addresses(letters), [letter.subject for letter in letters]) == (["ada"] * 2, ["An invoice is overdue"] * 2)
 
 
+@pytest.mark.long
 async def test_after_hours_without_a_mail_server_nobody_gets_more_than_twenty_at_once(mails: MailStage) -> None:
     for _ in range(5):
         await mails.happen("invoice.overdue", count=10)
@@ -212,6 +213,7 @@ No more mails of this kind: (link)
     assert await mails.mailed() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "hour"), [("2026-03-27", 2), ("2026-03-27", 7), ("2026-10-23", 2), ("2026-10-23", 7)])
 async def test_a_digest_comes_once_a_day_when_the_clock_is_changed(mails: MailStage, first: str, hour: int) -> None:
     zone = ZoneInfo("Europe/Berlin")

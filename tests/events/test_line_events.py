@@ -50,6 +50,7 @@ async def test_a_status_that_somebody_else_set_is_told_by_the_list(stage: LineEv
     assert await stage.told("status_changed") == [told]
 
 
+@pytest.mark.long
 async def test_a_status_that_a_push_makes_us_look_at_is_told_once(stage: LineEventStage) -> None:
     line = stage.fleet.line()
     stage.set_status_elsewhere(line, "SUSPENDED")
@@ -59,6 +60,7 @@ async def test_a_status_that_a_push_makes_us_look_at_is_told_once(stage: LineEve
     assert [event["after"] for event in await stage.told("status_changed")] == ["SUSPENDED"]
 
 
+@pytest.mark.long
 async def test_a_status_whose_outcome_nobody_knew_is_told_when_it_is_seen(stage: LineEventStage) -> None:
     line = stage.fleet.line()
     stage.fleet.trouble("modifySubscriberStatus", drop_after=True)
@@ -82,6 +84,7 @@ async def test_a_line_that_a_call_of_ours_moves_is_told_once(both: LineEventStag
     assert await both.told("moved", organisation=both.fleet.who.organisation) == []  # it has left that one's account
 
 
+@pytest.mark.long
 async def test_a_line_that_somebody_else_moves_is_told_once(stage: LineEventStage) -> None:
     line = stage.fleet.line()
     stage.move_elsewhere(line, SIBLING)
@@ -231,6 +234,7 @@ async def test_what_is_kept_to_tell_once_goes_with_its_fleet(both: LineEventStag
     assert set((await store.read(kept)).values()) == {False}
 
 
+@pytest.mark.long
 async def test_a_first_sync_tells_nothing_until_every_line_was_read(stage: LineEventStage) -> None:
     """A line cannot be read at first; meanwhile another one is changed by us, and a third one by somebody else."""
     who, http = await stage.fleet.beside(account=SIBLING)

@@ -181,6 +181,7 @@ async def test_a_server_that_was_not_told_the_date_of_the_draft_has_none_of_it(t
             assert (await client.error(method))[0] == NO_METHOD
 
 
+@pytest.mark.long
 @both_eras
 async def test_a_server_names_the_capability_and_lists_its_types_with_their_schemas(stage: Stage, era: str) -> None:
     client = stage.client(era)
@@ -341,6 +342,7 @@ async def test_a_subscription_that_was_ended_is_sent_nothing_more(stage: Stage, 
     assert (again["error"]["code"], again["error"]["data"]["kind"]) == (NOT_FOUND, "subscription")
 
 
+@pytest.mark.long
 async def test_a_subscription_begins_goes_on_and_ends_on_either_database(on_both: Stage) -> None:
     client, world = on_both.client(), on_both.house.world
     async with on_both.receiving() as there:
@@ -457,6 +459,7 @@ async def test_nobody_else_ends_a_subscription(stage: Stage) -> None:
         assert len(events_of(there)) == 1
 
 
+@pytest.mark.long
 async def test_a_subscription_counts_among_the_endpoints_of_the_organisation(stage: Stage) -> None:
     client = stage.client()
     async with stage.receiving() as there:

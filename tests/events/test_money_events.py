@@ -64,6 +64,7 @@ def word(type: str, about: Object, second: int) -> Object:
     return event_json(type, about, created=START + second)
 
 
+@pytest.mark.long
 async def test_refunds_disputes_and_payouts_are_told_when_they_change_and_not_when_they_are_told_again(stage: MoneyStage) -> None:
     charge = charge_json(metadata={"order": ORDER}, billing_details={"email": "ada@home.test"})
     foreign = charge_json("ch_2", metadata={"order": "ada@home.test"})
@@ -164,6 +165,7 @@ def billed(made: Object, **more: Any) -> Data:
     return {**named, "total_cents": made["total_cents"], "currency": made["currency"], **more}
 
 
+@pytest.mark.long
 async def test_an_invoice_without_the_processor_is_created_sent_overdue_and_voided_once(bill: Billing) -> None:
     events = partial(happened, bill.world, bill.who.organisation, "invoice.", live=True)
     overdue, clock = overdue_chore(bill.world.pipeline.deps), bill.world.clock
@@ -191,6 +193,7 @@ async def test_an_invoice_without_the_processor_is_created_sent_overdue_and_void
     assert (await events())[4:] == [("voided", billed(made)), ("voided", billed(other))]
 
 
+@pytest.mark.long
 async def test_an_invoice_of_the_processor_is_sent_and_paid_once_and_is_not_overdue(bill: Billing) -> None:
     world, events = bill.world, partial(happened, bill.world, bill.who.organisation, "invoice.")
     account = await world.connect_payments(bill.who)

@@ -231,6 +231,7 @@ def test_the_command_line_tells_of_members_keys_and_connections(tmp_path: Path) 
     assert secret not in str(told) and "acme.test" not in str(told)
 
 
+@pytest.mark.long
 async def test_a_fleet_is_told_of_when_it_is_listed_for_the_first_time_and_after_a_gap(stage: ReadModelStage) -> None:
     lines, store, organisation = await stage.count(), stage.world.store, stage.who.organisation
     await stage.sync()
@@ -247,6 +248,7 @@ async def test_a_fleet_is_told_of_when_it_is_listed_for_the_first_time_and_after
     assert await logged_events(store, organisation, SYNCED) == [first, gap]
 
 
+@pytest.mark.long
 async def test_a_fleet_of_another_connection_is_told_of_anew(stage: ReadModelStage) -> None:
     await stage.sync()
     async with stage.world.client(stage.who.secret) as http:

@@ -127,6 +127,7 @@ def test_what_takes_something_away_is_told(change: Callable[[Types], None], said
     assert list(broken_event_promises({"release": "1.0.0", "types": rich()}, changed)) == [said]
 
 
+@pytest.mark.long
 def test_types_members_values_narrower_bounds_and_other_words_may_be_added() -> None:
     changed = rich()
     changed["esim.melted"] = {**copy.deepcopy(changed["esim.issued"]), "since": "1.0.1"}

@@ -71,6 +71,7 @@ async def test_an_order_that_nobody_pays_is_created_and_no_more(floor: Floor) ->
     assert await happened(floor) == [("created", sold(begun.order))]
 
 
+@pytest.mark.long
 async def test_an_order_that_fails_is_refunded_and_each_is_told_once(floor: Floor) -> None:
     order = await floor.paid()
     floor.strike(code=6)
@@ -121,6 +122,7 @@ async def test_what_was_paid_otherwise_than_agreed_failed_and_was_not_paid(floor
     assert (await happened(floor))[1:] == [("failed", sold(order, code="payment_mismatch")), ("refunded", sold(order))]
 
 
+@pytest.mark.long
 async def test_an_order_of_unknown_outcome_needs_review_once_and_is_told_what_came_of_it(floor: Floor) -> None:
     order = await floor.paid()
     floor.strike(drop_before=True)

@@ -154,6 +154,7 @@ async def test_nothing_is_settled_against_what_the_charging_system_shows(stage: 
     assert await stage.issuing.state("order-2") == "outcome_unknown"
 
 
+@pytest.mark.long
 async def test_of_two_keys_that_may_have_drawn_one_line_the_admin_says_which_did(stage: SettlementStage) -> None:
     await stage.issuing.lose("order-1", drawn=True)
     await stage.issuing.lose("order-2", drawn=False)
@@ -265,6 +266,7 @@ async def test_admins_and_the_worker_who_settle_at_once_settle_once(on_both: Set
     assert len(await issuing.events()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("outcome", ["issued", "not_issued"])
 async def test_a_process_that_dies_at_the_commit_of_a_settlement_leaves_one(stage: SettlementStage, outcome: str, *, after: bool) -> None:

@@ -99,6 +99,7 @@ async def test_the_accounts_of_the_simulated_network_are_whole(issuing: Issuing,
     assert len({line.iccid for line in lines}) == len(lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drawn", [True, False])
 async def test_a_lost_answer_of_an_account_that_one_list_does_not_hold_is_found_out(issuing: Issuing, drawn: bool) -> None:
     issuing.network.row_cap = 20

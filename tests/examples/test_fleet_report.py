@@ -74,6 +74,7 @@ def test_without_delete_the_link_is_printed_and_lives_until_enter_is_pressed(ser
     assert schedules(server) == []
 
 
+@pytest.mark.long
 def test_a_wrong_key_and_an_unknown_composite_are_taught(server: Running) -> None:
     wrong = reported(server, RESELLER_API_KEY="ak_wrong")
     unknown = reported(server, "--composite", "fleet_wealth")

@@ -69,6 +69,7 @@ def test_the_figures_move_when_the_phone_is_on_in_a_network_that_is_a_server(tmp
     ]
 
 
+@pytest.mark.long
 def test_it_pays_only_where_the_processor_is_simulated(tmp_path: Path) -> None:
     """A shop whose button leads to a page that is none of the simulated processor's."""
     port = port_of_a_run()

@@ -20,6 +20,7 @@ async def silent(seconds: float) -> None:
     await anyio.sleep_forever()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [READING, CHANGING], ids=["reads", "writes"])
 async def test_a_silent_network_costs_no_more_than_the_time_limit_and_a_write_is_sent_once(tmp_path: Path, names: tuple[str, ...]) -> None:
     async with open_faults_stage(tmp_path, wait=silent, seconds=PATIENCE) as stage:

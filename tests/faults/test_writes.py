@@ -96,6 +96,7 @@ async def test_the_traffic_limit_frees_the_key(stage: FaultsStage, fault: dict[s
             assert stage.sent(ready).count(method) == 2, row.name
 
 
+@pytest.mark.long
 async def test_a_burst_limit_frees_the_key(stage: FaultsStage) -> None:
     for row, method, key in WRITES:
         ready = await stage.ready(row, key)

@@ -163,6 +163,7 @@ async def test_what_is_left_of_a_former_connection_is_erased_as_well(both: ReadM
     assert [row["due"] for row in ended] == [0]  # it is still to be removed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["listSubscriber", "getSingleSubscriber"])
 async def test_what_was_asked_for_before_the_erasure_is_not_stored_after_it(both: ReadModelStage, method: str) -> None:
     line = both.line()
@@ -196,6 +197,7 @@ async def test_a_call_that_gives_a_line_an_erased_address_stores_no_names_of_it(
     await nothing_is_stored(stage, line)
 
 
+@pytest.mark.long
 async def test_erasures_outlive_the_key_that_sealed_them_and_without_any_key_no_names_are_stored(stage: ReadModelStage) -> None:
     line, other, deps = named_line(stage), stage.line(1), stage.world.pipeline.deps
     other.name = "Kari Berg"

@@ -63,6 +63,7 @@ async def test_the_first_look_waits_until_every_line_was_read(tmp_path: Path) ->
     assert told[-1] == (13, 13, "Read 13 of 13 lines")
 
 
+@pytest.mark.long
 async def test_the_first_look_tells_how_far_it_is_and_ends_after_twenty_seconds(tmp_path: Path) -> None:
     async with slow_house(tmp_path, 4.5) as house:
         began = house.world.clock.monotonic()
@@ -86,6 +87,7 @@ async def test_a_fleet_that_cannot_be_read_is_not_waited_for(stage: ReadModelSta
     assert second.startswith("The charging system could not be read (")
 
 
+@pytest.mark.long
 async def test_a_line_that_was_added_later_is_not_waited_for(stage: ReadModelStage) -> None:
     """Only one line of thirteen may be unread before whoever asks has to wait; here it cannot be read at all."""
     await stage.count()

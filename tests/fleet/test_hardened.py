@@ -38,6 +38,7 @@ async def test_no_problem_of_a_former_connection_is_told_and_none_of_its_lines_r
     assert (await store.read(next_lines, fleet=former, now=now + MONTH, most=50)).lines == []
 
 
+@pytest.mark.long
 async def test_a_turn_whose_fleet_ends_meanwhile_asks_for_no_line_twice(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()
@@ -115,6 +116,7 @@ CRAFTED = (
 )
 
 
+@pytest.mark.long
 async def test_a_crafted_cursor_is_refused(both: ReadModelStage) -> None:
     for parts in CRAFTED:
         cursor = base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
@@ -137,6 +139,7 @@ async def test_the_sums_of_problems_are_those_of_the_cause_that_was_asked_for(st
     assert len(whole["causes"]) > 1
 
 
+@pytest.mark.long
 async def test_a_line_that_has_used_up_everything_has_less_than_any_data_left(stage: ReadModelStage) -> None:
     line = next(line for line in stage.network.lines_of(8101) if line.status == "ACTIVE" and line.packages)
     for package in line.packages:

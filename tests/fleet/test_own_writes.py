@@ -145,6 +145,7 @@ async def suspend_unseen(stage: ReadModelStage, line: Line) -> None:
     stage.trouble("getSingleSubscriber", code=3, times=None)
 
 
+@pytest.mark.long
 async def test_a_list_that_began_before_writes_no_row_over_a_change(both: ReadModelStage) -> None:
     await both.count()
     await both.sync()
@@ -159,6 +160,7 @@ async def test_a_list_that_began_before_writes_no_row_over_a_change(both: ReadMo
     assert (await both.stored()).details[line.id]["name"] != line.name  # the rest of that row was not written either
 
 
+@pytest.mark.long
 async def test_a_reading_that_began_before_writes_no_row_over_a_change(stage: ReadModelStage) -> None:
     await stage.count()
     await stage.sync()

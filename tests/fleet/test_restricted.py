@@ -75,6 +75,7 @@ async def test_a_key_for_some_lines_is_told_to_name_no_account(stage: ReadModelS
         )
 
 
+@pytest.mark.long
 async def test_fresh_reads_no_line_outside(stage: ReadModelStage) -> None:
     mine = stage.line()
     http = await stage.restricted(iccids=(mine.iccid,))

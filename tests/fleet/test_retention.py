@@ -100,6 +100,7 @@ async def test_a_line_that_left_is_removed_after_thirty_days(both: ReadModelStag
     assert await both.count() == 12
 
 
+@pytest.mark.long
 async def test_a_problem_goes_thirty_days_after_it_was_over(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet, now = Retention(both), (await both.stored()).id, both.clock.now()
@@ -151,6 +152,7 @@ async def test_days_of_use_become_months_and_no_sum_changes(both: ReadModelStage
     assert (await retention.counts(fleet))["fleet_month"] > 20
 
 
+@pytest.mark.long
 async def test_a_month_is_kept_for_thirteen_months(both: ReadModelStage) -> None:
     await both.count()
     retention, fleet = Retention(both), (await both.stored()).id

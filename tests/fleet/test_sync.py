@@ -95,6 +95,7 @@ async def test_a_package_that_a_series_makes_is_seen_when_it_is_made(stage: Read
     assert await stage.differences() == []
 
 
+@pytest.mark.long
 async def test_what_a_fresh_look_has_shown_is_read_all_the_same(stage: ReadModelStage) -> None:
     """The line's own row says that it was used; its packages and the use itself are read when they are due."""
     await stage.count()

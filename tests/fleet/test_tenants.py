@@ -138,6 +138,7 @@ async def test_what_was_connected_before_is_hidden_in_the_commit_that_ends_it(bo
     assert await read(current_fleets, organisation=organisation) != [former]
 
 
+@pytest.mark.long
 async def test_a_fleet_that_a_late_call_makes_of_a_former_connection_is_never_read(stage: ReadModelStage) -> None:
     """A call that began before the account was replaced opens the fleet of the former account again, empty."""
     await stage.count()
@@ -165,6 +166,7 @@ async def test_an_organisation_that_is_read_by_two_tokens_at_once_has_one_fleet(
     assert await stage.count(http=http, status="SUSPENDED") == 1
 
 
+@pytest.mark.long
 async def test_a_line_that_moves_among_own_accounts_keeps_what_is_known(stage: ReadModelStage) -> None:
     who, http = await stage.beside(token=OWN_TOKEN)
     await stage.count(http=http)

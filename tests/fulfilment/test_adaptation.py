@@ -108,6 +108,7 @@ async def test_a_top_up_is_ready_once_its_package_is_as_it_was_sold(floor: Floor
     assert floor.shop.added() == 1 and len(await floor.letters()) == letters + 1
 
 
+@pytest.mark.long
 async def test_a_top_up_that_is_refused_its_terms_waits_and_its_operator_is_told_once(floor: Floor) -> None:
     order = await floor.shop.buy()
     await adapting(floor)

@@ -24,6 +24,7 @@ from tests.top_ups.counter import NORDIC
 OPERATOR = "help@fjord.test"
 
 
+@pytest.mark.long
 async def test_a_paid_order_is_an_esim_of_the_buyers_and_a_mail_with_its_code(on_both: Floor) -> None:
     floor = on_both
     order = await floor.paid()
@@ -56,6 +57,7 @@ async def mailed(floor: Floor, language: str) -> tuple[str, str]:
     return letter.subject, re.sub(r"ord_[0-9a-z]{26}", "ord_x", letter.text.replace(begun.order, "onr_x"))
 
 
+@pytest.mark.long
 async def test_the_mails_are_in_the_language_of_the_order_or_in_english(floor: Floor) -> None:
     assert await mailed(floor, "en") == snapshot(
         (
@@ -200,6 +202,7 @@ async def connect(floor: Floor, account: int | None) -> None:
     await floor.shop.world.store.write(set_connection, organisation=of, mode=mode, account_id=account, own_token=None)
 
 
+@pytest.mark.long
 async def test_an_owner_who_was_disconnected_has_an_hour_to_come_back(floor: Floor) -> None:
     orders = [await floor.paid(), await floor.paid()]
     await connect(floor, None)

@@ -62,6 +62,7 @@ async def toil(floor: Floor, worker: Fulfilment, replica: str) -> list[str]:
     return faults
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("away", [False, True])
 async def test_an_esim_that_cannot_be_told_of_is_for_a_person_and_stops_nobody(floor: Floor, away: bool) -> None:
     broken = await floor.paid()

@@ -97,6 +97,7 @@ async def review_on_both(on_both: Floor) -> OrderReview:
     return await opened(on_both)
 
 
+@pytest.mark.long
 async def test_an_order_that_an_admin_settles_as_delivered_gives_its_buyer_the_esim(review: OrderReview) -> None:
     order, iccid = await review.lost(drawn=True)
     answer = await review.settle(order, "delivered", iccid)
@@ -112,6 +113,7 @@ async def test_an_order_that_an_admin_settles_as_delivered_gives_its_buyer_the_e
     assert len(await review.floor.letters(BUYER)) == 1
 
 
+@pytest.mark.long
 async def test_an_order_that_drew_nothing_fails_and_its_money_goes_back(review: OrderReview) -> None:
     order, _ = await review.lost(drawn=False)
     answer = await review.settle(order, "failed")
@@ -154,6 +156,7 @@ async def test_a_top_up_is_settled_as_its_line_shows(review: OrderReview) -> Non
     ]
 
 
+@pytest.mark.long
 async def test_an_order_is_not_settled_early_or_against_evidence(review: OrderReview) -> None:
     order, iccid = await review.lost(drawn=True, seconds=HOUR)
     early = await review.settle(order, "delivered", iccid)

@@ -46,6 +46,7 @@ async def metrics(floor: Floor) -> dict[str, float]:
     return {"|".join((one.name, *one.labels.values())): one.value for one in samples if one.name.startswith("reseller_order")}
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.5")
 async def test_an_unknown_order_is_settled_by_a_person_as_delivered_or_not(on_both: Floor) -> None:
     floor = on_both

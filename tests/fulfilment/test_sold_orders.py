@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from registry.caller import Tier
 from tests.fulfilment.floor import Floor
 from tests.network_facts import HOUR, MINUTE
@@ -22,6 +24,7 @@ def words(way: list[dict[str, Any]]) -> list[str]:
     return [step["step"] for step in way]
 
 
+@pytest.mark.long
 async def test_a_seller_sees_the_way_of_an_order_up_to_its_mail(on_both: Floor) -> None:
     floor, clock = on_both, on_both.shop.world.clock
     order = (await floor.shop.begin()).order

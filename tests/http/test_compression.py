@@ -126,6 +126,7 @@ async def test_a_document_is_compressed_once_and_has_a_validator_for_each_coding
         assert answer.headers["etag"] == (coded if given else plain).headers["etag"]
 
 
+@pytest.mark.long
 async def test_pages_of_the_reference_are_compressed(site: Site) -> None:
     plain = await ask(site.app, target=b"/docs", host=b"127.0.0.1")
     coded = await ask(site.app, target=b"/docs", host=b"127.0.0.1", headers=[TAKES])

@@ -158,6 +158,7 @@ async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_m
     assert world.faults == []
 
 
+@pytest.mark.long
 async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     _, heard = await trickle(server, BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode(), lambda count: b" ", 10)
@@ -166,6 +167,7 @@ async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(wo
     assert body_of(heard)["request_id"] == line.request_id
 
 
+@pytest.mark.long
 async def test_an_answered_request_whose_body_goes_on_for_ever_is_closed(server: RunningHere) -> None:
     seconds, heard = await trickle(server, BODY_START % b"", lambda count: b" ", 60)
     assert status_of(heard) == 401
@@ -413,6 +415,7 @@ async def test_a_load_balancers_probe_needs_no_host_of_ours(server: RunningHere,
 ALWAYS = (("strict-transport-security", "max-age=31536000"),)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sent", [GET, NOTES, GET[:20], b"nonsense\r\n\r\n", b"GET /" + b"x" * 20_000, POST])
 async def test_what_every_answer_says_is_in_the_servers_own_refusals_too(world: World, sent: bytes) -> None:
     async with serving(world.door, world, always=ALWAYS) as server:

@@ -57,6 +57,7 @@ async def test_a_name_that_nobody_can_see_is_none(house: IdentityHouse, name: st
     assert found is not None and found.client_name == "program.test"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 async def test_a_consent_at_the_moment_of_leaving_leaves_nothing_for_coming_back(tmp_path: Path, engine: str) -> None:
     with migrated_postgres() as url:

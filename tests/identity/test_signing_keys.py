@@ -128,6 +128,7 @@ async def test_the_private_half_opens_with_the_keyring_alone(house: IdentityHous
     assert "d" not in json.loads(key.public)
 
 
+@pytest.mark.long
 def test_the_command_line_makes_the_next_key(tmp_path: Path) -> None:
     printed("org", "create", "Acme", cwd=tmp_path)
     first, second = (printed("keys", "rotate-signing", cwd=tmp_path) for _ in range(2))

@@ -37,6 +37,7 @@ def bought(problem: Problem, chosen: PackageChoice) -> list[PackageOption]:
     return [by_id[id] for id, count in chosen.counts for _ in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.7.32")
 @settings(deadline=None, max_examples=60)
 @given(problems())
@@ -61,6 +62,7 @@ def small(found: CoverResult) -> bool:
     return all(sum(count for _, count in chosen.counts) <= MOST for chosen in (found.best, found.next) if chosen is not None)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=100)
 @given(st.integers(1, 10_000), st.lists(st.tuples(st.integers(1, 500), st.integers(100, 5_000)), min_size=1, max_size=6))
 @example(10_000, [(1, 100)] * 3)

@@ -39,6 +39,7 @@ def estrange(stage: CostsStage, method: str, change: Change) -> None:
     sandbox.method, sandbox.change = method, change
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("iccid", ["x" * 20_000, "8988\u202e303700", "", None])
 async def test_a_row_without_an_iccid_is_no_line_and_is_told_to_be_missing(tmp_path: Path, iccid: object) -> None:
     def change(told: Any) -> None:

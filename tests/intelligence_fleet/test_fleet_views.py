@@ -44,6 +44,7 @@ def own_lines(stage: OperatorStage) -> list[Line]:
     return [line for line in stage.network.lines.values() if line.account_id == ACCOUNT]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("asked", "fits"),
     [
@@ -62,6 +63,7 @@ async def test_every_filter_finds_the_lines_that_the_network_has(stage: Operator
     assert await count(stage.http, **asked) == len(wanted)
 
 
+@pytest.mark.long
 async def test_endings_of_any_length_are_found(stage: OperatorStage) -> None:
     line = own_lines(stage)[30]
     for length in (3, 6, 12):

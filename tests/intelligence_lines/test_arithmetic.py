@@ -133,6 +133,7 @@ def test_false_silences_are_rare_of_lines_that_are_used_by_chance() -> None:
     assert alarms / (3_000 * 28) < SILENCE_ODDS_LIMIT
 
 
+@pytest.mark.long
 @given(days)
 def test_silences_are_stretches_without_use_after_one(used: list[bool]) -> None:
     for silence in find_silences(used):

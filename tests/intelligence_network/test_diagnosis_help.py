@@ -199,6 +199,7 @@ async def test_every_step_of_a_problem_says_whether_it_changes_something() -> No
         assert (step.operation in CHANGING_OPERATIONS) is not CATALOGUE.operations[step.operation].read_only
 
 
+@pytest.mark.long
 async def test_a_push_is_named_once_where_the_list_is_known_to_lead_to_a_covered_network(stage: DiagnosisStage) -> None:
     good, bad, *_ = norwegian_networks(stage)
     price(stage, good, 1_000)

@@ -90,6 +90,7 @@ def test_a_byte_more_never_costs_less(used: int, price: int) -> None:
     )
 
 
+@pytest.mark.long
 @given(used=st.lists(st.integers(0, 10**13), max_size=8), price=st.integers(0, 10**6), seed=st.integers())
 def test_the_order_of_the_sims_changes_no_sum(used: list[int], price: int, seed: int) -> None:
     shuffled = list(used)

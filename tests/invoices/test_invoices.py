@@ -291,6 +291,7 @@ async def test_a_field_that_is_wrong_or_not_theirs_is_named_and_makes_nothing(bi
     assert (await bill.http.get(INVOICES)).json()["data"] == []
 
 
+@pytest.mark.long
 async def test_five_thousand_sims_are_five_thousand_lines(bill: Billing) -> None:
     made = await bill.draft(*((sim(number), number, 10**6 * number) for number in range(5000)), price=100)
     whole = await bill.read(made["id"])

@@ -20,6 +20,7 @@ def numbers(*given: int, year: int = 2027, prefix: str = "INV") -> list[str]:
     return [f"{prefix}-{year}-{number:06d}" for number in given]
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.2.5")
 async def test_32_creations_at_once_are_numbered_1_to_32(bill: Billing) -> None:
     await bill.use(*((sim(number), 0, GB) for number in range(3)))
@@ -30,6 +31,7 @@ async def test_32_creations_at_once_are_numbered_1_to_32(bill: Billing) -> None:
     assert sorted(each["invoice_number"] for each in kept) == numbers(*range(1, 33))
 
 
+@pytest.mark.long
 async def test_32_creations_of_which_half_are_refused_leave_no_gap(bill: Billing) -> None:
     await bill.use(*((sim(number), 0, 10**15) for number in range(10)))
     period = await bill.period()
@@ -65,6 +67,7 @@ async def test_organisations_count_apart(bill: Billing) -> None:
         assert (await Billing(bill.world, other, http).draft())["invoice_number"] == "INV-2027-000001"
 
 
+@pytest.mark.long
 async def test_records_that_come_at_the_same_time_are_in_an_invoice_whole_or_not_at_all(bill: Billing) -> None:
     """Each batch adds the same to three SIMs: an invoice in which they differ has seen half of one."""
     await bill.use(*((sim(number), 0, GB) for number in range(3)))

@@ -151,6 +151,7 @@ async def test_an_esim_whose_package_was_not_adapted_can_be_taken_back(stage: Is
     assert (told["status"], told["error"]["code"], sent(stage)) == ("failed", "rolled_back", before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reached", [SET_LIMITS, SET_EXPIRY])
 async def test_a_process_that_dies_between_the_draw_and_the_adaptation_leaves_it_to_the_next(stage: IssuanceStage, reached: str) -> None:
     product = await adapted(stage)

@@ -59,6 +59,7 @@ async def test_draws_go_on_while_reads_hold_all_the_places_that_they_may(stage: 
     assert {answer.status_code for answer in answers} == {200} and len(answers) == 3 * PLACES
 
 
+@pytest.mark.long
 async def test_whoever_would_wait_longer_than_there_is_time_is_refused_at_once_and_nothing_is_kept(stage: IssuanceStage) -> None:
     await read_slowly(stage, 5)
     charged = await stage.charged()

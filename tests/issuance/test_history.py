@@ -164,6 +164,7 @@ async def test_an_unknown_outcome_is_swept_by_nothing(stage: IssuanceStage) -> N
     assert stage.dispatches() == 1
 
 
+@pytest.mark.long
 async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key(stage: IssuanceStage) -> None:
     first = await stage.issue("k")
     now = stage.world.clock.now()

@@ -26,6 +26,7 @@ async def drawn_line(stage: IssuanceStage) -> Line:
     return await stage.line((await stage.ledger())[0].iccid or "")
 
 
+@pytest.mark.long
 async def test_a_line_that_was_inactive_is_inactive_before_its_sim_is_in_stock_again(stage: IssuanceStage) -> None:
     await delivered(stage, "INACTIVE")
     await stage.issue()

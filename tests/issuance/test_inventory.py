@@ -227,6 +227,7 @@ async def test_the_key_of_another_organisation_is_another_key(stage: IssuanceSta
     assert stage.dispatches() == 2
 
 
+@pytest.mark.long
 async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_nothing(stage: IssuanceStage) -> None:
     stage.road.refused.add("affectPackageToSubscriber")
     said = await stage.issue()

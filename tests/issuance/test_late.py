@@ -19,6 +19,8 @@ from tests.registry import ledgers
 from tests.stage import without_request_id
 from tests.world import SettableClock
 
+pytestmark = pytest.mark.long
+
 ASKS = pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])
 
 

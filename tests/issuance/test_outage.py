@@ -224,6 +224,7 @@ async def test_a_deadline_while_the_draw_is_under_way_leaves_its_outcome_unknown
     assert stage.dispatches() == (1 if back else 0), "never sent again"
 
 
+@pytest.mark.long
 @ASKS
 async def test_an_answer_that_comes_after_the_deadline_is_settled(stage: IssuanceStage, ask: Any) -> None:
     gate = stage.road.gates[DRAW] = RoadGate(back=True)
@@ -271,6 +272,7 @@ async def late(stage: IssuanceStage, name: str, method: str, times: int, status:
     return said.json(), len(reached)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COMPOSITES)
 async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: IssuanceStage, name: str) -> None:
     said, reached = await late(stage, name, COMPOSITES[name], 9)

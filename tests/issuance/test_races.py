@@ -16,6 +16,7 @@ from tests.stage import opened_on_both
 stage = opened_on_both(open_issuance_stage, concurrency=64)
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.2.49")
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
 async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: IssuanceStage, kind: str) -> None:
@@ -107,6 +108,7 @@ async def test_of_64_calls_with_ten_left_ten_draw(stage: IssuanceStage) -> None:
     assert stage.dispatches() == 10 and len(await stage.ledger()) == 10
 
 
+@pytest.mark.long
 async def test_of_16_answers_at_once_that_name_one_esim_one_is_believed(stage: IssuanceStage) -> None:
     first = (await stage.issue("first")).json()["data"]
     await stage.give_back("first")

@@ -81,6 +81,7 @@ def test_no_other_end_leaves_anything_either(tmp_path: Path, how: signal.Signals
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_next_run_removes_what_was_left_and_what_still_works_there_but_not_what_is_in_use(tmp_path: Path) -> None:
     left, used = tmp_path / f"{ramdisk.PREFIX}{os.getpid()}", tmp_path / f"{ramdisk.PREFIX}1"
     for folder in (left, used):

@@ -205,5 +205,6 @@ async def test_both_ways_answer_alike_whatever_is_sent(tmp_path: Path) -> None:
     assert not any(one.short for one in long)
 
 
+@pytest.mark.long
 def test_no_argument_travels_in_a_header_so_none_is_compared_with_one() -> None:
     assert not [tool.name for tool in map(tool_definition, OPERATIONS.operations.values()) if "x-mcp-header" in str(tool.input_schema)]

@@ -11,6 +11,7 @@ from tests.world import Credentials
 from transports.mcp.tools import is_tool
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", ERAS)
 async def test_every_tool_is_on_the_first_page_in_catalogue_order(tmp_path: Path, era: str) -> None:
     async with open_house(tmp_path, catalogue=OPERATIONS) as house:

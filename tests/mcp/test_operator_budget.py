@@ -167,6 +167,7 @@ async def test_a_page_of_lines_is_short_whatever_they_are_called_and_says_how_to
     assert texts[1:] == []
 
 
+@pytest.mark.long
 async def test_a_model_that_asks_for_more_gets_it(house: House) -> None:
     me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
     async with house.connect(me) as client:

@@ -204,6 +204,7 @@ def test_the_key_is_in_no_representation() -> None:
     assert "sk-secret" not in repr(QUICK_MODEL)
 
 
+@pytest.mark.long
 def test_nothing_slow_is_imported_before_the_first_call() -> None:
     program = "import sys, clients.model.client; print(len({'openai', 'httpx2', 'httpx', 'aiohttp'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

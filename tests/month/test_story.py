@@ -142,6 +142,7 @@ async def test_a_talk_package_pays_calls_and_messages(month: Month) -> None:
     assert (usage["dataBytes"], usage["callSeconds"], usage["messages"]) == (0, 125, 2)
 
 
+@pytest.mark.long
 async def test_a_package_that_is_not_used_up_expires_on_its_day(month: Month) -> None:
     phone = await month.new_line()
     package = await phone.buy("Europe 1GB 30d", validityPeriod=7)

@@ -59,6 +59,7 @@ async def test_the_whole_rules_pass_as_the_upstream_wrote_them(stage: NetworkSta
     assert narrowed == whole.json()["data"][:3]
 
 
+@pytest.mark.long
 async def test_answers_that_nobody_reads_hold_no_place_of_the_token(stage: NetworkStage) -> None:
     for _ in range(20):
         assert (await stage.http.head("/v1/tariffs/7001", params={"verbose": "true"})).status_code == 200

@@ -50,6 +50,7 @@ async def test_deleted_templates_are_shown_on_request(stage: NetworkStage) -> No
     assert (await stage.http.get("/v1/package-templates", params={"templateId": 55041})).status_code == 404
 
 
+@pytest.mark.long
 async def test_one_selector_narrows_the_list(stage: NetworkStage) -> None:
     assert await ids(stage, templateId=55012) == [55012]
     assert await ids(stage, locationZoneId=2312) == [55012]

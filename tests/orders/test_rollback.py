@@ -11,6 +11,7 @@ from tests.network_facts import DELETE, TEMPLATE
 from tests.orders.stage import OrdersShop
 
 
+@pytest.mark.long
 @pytest.mark.rule("3.6.6")
 async def test_a_ready_order_goes_back_to_stock(shop: OrdersShop) -> None:
     free = await shop.free()

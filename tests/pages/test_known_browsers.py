@@ -86,6 +86,7 @@ async def test_a_forged_or_old_cookie_makes_no_browser_known(site: Site, hers: B
         assert (await asked(thief)).status == 429
 
 
+@pytest.mark.long
 async def test_a_browser_of_a_family_is_known_for_five_addresses(site: Site, browser: Browser) -> None:
     people = [f"p{number}@fjord.example" for number in range(MOST_ADDRESSES + 1)]
     for address in [*people, people[-1]]:

@@ -4,6 +4,8 @@ import html
 import re
 import shlex
 
+import pytest
+
 from registry.caller import Role, Tier
 from registry.limits import TIERS
 from storage.organisations import memberships_of
@@ -156,6 +158,7 @@ async def test_what_pages_read_to_be_shown_is_left_out_of_the_audit_log_until_as
     assert page.form("/auth/audit").fields["looks"] == "shown"
 
 
+@pytest.mark.long
 async def test_the_audit_log_is_read_page_by_page(hers: Browser) -> None:
     token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
     for number in range(51):

@@ -93,6 +93,7 @@ async def test_a_live_account_that_let_the_service_go_is_replaced_after_a_questi
     assert first not in (await hers.get(PAGE)).page.text
 
 
+@pytest.mark.long
 async def test_an_account_that_somebody_has_is_attached_after_a_word_of_theirs(site: Site, bobs: Browser) -> None:
     link = onward(await press(bobs, "oauth"))
     assert query_of(link)["redirect_uri"] == f"{HTTP}{PAGE}"

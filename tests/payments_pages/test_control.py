@@ -53,6 +53,7 @@ async def test_an_account_is_restricted_let_go_and_its_bank_closed_at_a_word(sho
     assert "account.application.deauthorized" in await shop.told()
 
 
+@pytest.mark.long
 async def test_an_account_with_weeks_of_payments_is_made_at_a_word(shop: PagesShop) -> None:
     made = await shop.ask("POST", "past", {"name": "Old hands", "days": 30})
     account = str(made["id"])

@@ -168,6 +168,7 @@ def test_the_log_has_the_proxys_id_of_a_request_and_nothing_of_what_its_client_m
     assert "trace" not in line and line["client"] == "127.0.0.1" and line["level"] == "info" and str(line["key"]).startswith("key_")
 
 
+@pytest.mark.long
 def test_a_trusted_proxy_that_takes_part_in_traces_is_believed(served: Served) -> None:
     """Asked from 127.0.0.1, which is one."""
     with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", headers={"Host": "esim.example"}) as client:

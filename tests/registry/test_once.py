@@ -51,6 +51,7 @@ async def test_key_order_and_defaults_make_no_other_input(bench: Bench, pro: Cre
     assert (await bench.ask(things.make_thing, pro, key="k", name="x", tags={"a": "2", "b": "1"})).status == 409
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
 async def test_64_calls_with_one_key_have_one_effect(bench: Bench, pro: Credentials, operation: object) -> None:
     assert isinstance(operation, type(things.make_thing))
@@ -63,6 +64,7 @@ async def test_64_calls_with_one_key_have_one_effect(bench: Bench, pro: Credenti
     assert await bench.called(pro) == 1
 
 
+@pytest.mark.long
 async def test_64_calls_with_one_key_and_two_inputs_have_one_effect(bench: Bench, pro: Credentials) -> None:
     answers = await bench.at_once(32, things.make_thing, pro, key="k", name="x")
     answers += await bench.at_once(32, things.make_thing, pro, key="k", name="y")

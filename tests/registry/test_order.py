@@ -153,6 +153,7 @@ async def test_a_refusal_repeats_no_control_characters(bench: Bench, pro: Creden
         assert all(character.isprintable() for value in said.json.values() for character in str(value))
 
 
+@pytest.mark.long
 async def test_64_different_calls_at_once_have_64_effects(bench: Bench, pro: Credentials) -> None:
     answers = await bench.at_once(64, things.make_thing, pro, name="x")
     assert statuses(answers) == {201: 64}

@@ -117,6 +117,7 @@ async def test_a_key_of_a_call_under_way_is_409_with_retry_after(bench: Bench, c
     assert await sent(bench) == 1
 
 
+@pytest.mark.long
 async def test_a_provider_may_take_600_seconds_while_its_replica_lives(bench: Bench, caller: Credentials) -> None:
     gate = Gate()
     GATES.append(gate)

@@ -206,6 +206,7 @@ def test_lines_in_trouble_try_in_vain_and_slow_ones_are_slow() -> None:
         assert line.throttled is (cause == "throttled"), cause
 
 
+@pytest.mark.long
 def test_the_truth_is_nowhere_in_the_world() -> None:
     told = repr(planted().world)
     assert not [word for word in ("churn", "mis_steered", "Truth", "Part(", "silence", "wrong_package") if word in told]

@@ -106,6 +106,7 @@ def mistakes(stage: Stage) -> dict[str, tuple[str, str, dict[str, Any]]]:
     }
 
 
+@pytest.mark.long
 async def test_every_mistake_of_the_caller_is_400_or_409_with_the_code_of_the_charging_system(stage: Stage) -> None:
     made = [
         await stage.ask("POST", "/v1/package-templates", {"name": name, "locationZoneId": ZONE, "validityDays": 1})

@@ -230,6 +230,7 @@ async def test_of_two_admins_who_remove_each_other_one_stays(house: ServiceHouse
     assert sorted(code for code, _ in remaining) == [200, 401]
 
 
+@pytest.mark.long
 async def test_strangers_and_unknown_ids_are_not_found(house: ServiceHouse) -> None:
     admin, stranger = await house.world.caller(Tier.FREE), await house.world.caller(Tier.FREE)
     theirs = await invited(house, stranger)

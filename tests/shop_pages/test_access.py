@@ -183,6 +183,7 @@ async def test_an_ended_token_still_names_the_order_to_whoever_shows_a_credentia
     assert (done.status_code, done.json()["data"]["idempotency_key"], done.json()["data"]["status"]) == (200, number, "rolled_back")
 
 
+@pytest.mark.long
 async def test_only_an_admin_of_the_shops_organisation_renews_access_and_only_where_there_is_an_address(
     market: PagesMarket, browser: Browser
 ) -> None:

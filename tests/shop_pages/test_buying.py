@@ -53,6 +53,7 @@ async def test_what_is_left_is_shown_as_the_network_counts_it(market: PagesMarke
     assert 'aria-label="50 % of the data is left"' in seen.answer.text
 
 
+@pytest.mark.long
 async def test_data_is_added_with_one_button_and_a_payment(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     order = order_of(bought)
@@ -71,6 +72,7 @@ async def test_data_is_added_with_one_button_and_a_payment(market: PagesMarket, 
     assert market.counter.added() == 1
 
 
+@pytest.mark.long
 async def test_a_closed_order_says_so_once_and_for_ever_and_takes_no_more_data(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     form, more = bought.page.form("/cancel"), bought.page.form("/top-up", plan="nordic")

@@ -155,6 +155,7 @@ async def test_what_no_page_answers_is_a_page_too(browser: Browser, method: str,
     check_shop_page(path, Seen(answer, []))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}])
 async def test_a_form_of_another_site_changes_nothing(market: PagesMarket, browser: Browser, headers: dict[str, str]) -> None:
     bought = await market.bought(browser)

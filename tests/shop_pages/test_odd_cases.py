@@ -231,6 +231,7 @@ async def test_a_name_of_braces_is_no_place_to_fill_in(market: PagesMarket, brow
     assert "{whole} {code}." in letter.text
 
 
+@pytest.mark.long
 async def test_what_is_one_is_not_many(market: PagesMarket) -> None:
     await market.sell("nordic", data_mb=1, validity_days=1, price_cents=1, countries=orjson.dumps(EVERYWHERE).decode())
     await market.sell("europe", price_cents=99_999_999)

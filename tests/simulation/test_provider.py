@@ -77,6 +77,7 @@ async def test_the_model_and_the_simulated_network_give_the_same_members() -> No
     await both.same("listSubscriberPrepaidPackages", *lines)
 
 
+@pytest.mark.long
 async def test_the_rows_of_an_account_have_the_members_that_lines_without_a_past_have() -> None:
     both = Both()
     drawn = {"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 5}

@@ -94,6 +94,7 @@ def become(url: str, revision: str, works_from: str) -> None:
         run(f"insert into schema_step (revision, works_from) values ('{revision}', '{works_from}')")
 
 
+@pytest.mark.long
 def test_what_a_newer_program_has_added_is_left_and_worked_on(former: str) -> None:
     become(former, "9999", HEAD)
     assert current_schema(former) == Schema("9999", HEAD)

@@ -189,6 +189,7 @@ async def test_closing_moves_the_log_into_the_file(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.long
 async def test_the_log_is_moved_into_the_file_in_the_background(path: Path, store: SqliteStore) -> None:
     await store.write(insert, "a")
     before = path.stat().st_mtime_ns

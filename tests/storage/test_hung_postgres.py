@@ -102,6 +102,7 @@ async def test_a_commit_that_nobody_heard_of_is_told_as_unknown_and_has_ended_be
     assert first in ([], ["a"])
 
 
+@pytest.mark.long
 async def test_a_server_that_comes_back_before_anybody_was_told_is_not_noticed(store: Store, processes: PostgresProcesses) -> None:
     await store.write(insert, "a")
     processes.stop()

@@ -13,7 +13,7 @@ from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_acco
 from tests.databases import migrated_postgres, required_database
 from tests.storage.test_all_statements import statement_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 MANY, OWNERS, NOW_MS = 20_000, 5, 1_000_000
 ORDERS = f"""
 insert into storefront_order

@@ -247,6 +247,7 @@ def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Pa
     assert done.stdout.split() == ["False", "False", "False"]
 
 
+@pytest.mark.long
 def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(current_database: str) -> None:
     with migration_lock(current_database) as database:
         columns = "digest, organisation, operation, fingerprint, status, claimed"

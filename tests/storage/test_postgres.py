@@ -48,6 +48,7 @@ async def test_a_deadlock_is_resolved_by_running_one_of_the_functions_again(stor
     assert [await store.read(value_of, name) for name in "ab"] == [3, 3]
 
 
+@pytest.mark.long
 async def test_a_connection_that_broke_while_idle_is_replaced_unnoticed(store: Store, postgres: str) -> None:
     await asyncio.gather(*(store.write(insert, f"{i}") for i in range(8)))
     await asyncio.to_thread(end_sessions, postgres)

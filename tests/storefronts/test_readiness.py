@@ -69,6 +69,7 @@ async def test_an_unconnected_owner_and_an_unpaid_one_are_named_without_a_call(h
     assert await readiness(world) == READY
 
 
+@pytest.mark.long
 async def test_a_pending_account_at_the_processor_takes_no_payments(house: ServiceHouse) -> None:
     world = house.world
     fjord, _ = await opened(world, paid=False)
@@ -121,6 +122,7 @@ async def test_a_template_of_another_reseller_is_not_visible(house: ServiceHouse
     assert await readiness(house.world) == against("template_not_visible")
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.6.7")
 async def test_without_a_free_esim_that_the_template_fits_nothing_can_be_bought(house: ServiceHouse) -> None:
     world = house.world

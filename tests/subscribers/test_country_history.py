@@ -71,6 +71,7 @@ async def test_a_line_that_was_never_seen_has_an_empty_history(world: World, htt
     assert (answer.status_code, answer.json()["data"]) == (200, [])
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.2.20", "8.10")
 async def test_the_limit_is_20_unless_it_is_said(world: World, http: httpx.AsyncClient) -> None:
     iccid = await iccid_of(world, own=True)
@@ -79,6 +80,7 @@ async def test_the_limit_is_20_unless_it_is_said(world: World, http: httpx.Async
     assert [len((await http.get(path + query)).json()["data"]) for query in ("", "?limit=1", "?limit=50")] == [20, 1, 50]
 
 
+@pytest.mark.long
 async def test_a_foreign_line_is_not_found_although_we_know_where_it_was(world: World, http: httpx.AsyncClient) -> None:
     foreign = await iccid_of(world, own=False)
     await travel(world, foreign, TRAVELS)

@@ -136,6 +136,7 @@ async def test_without_a_token_of_the_service_nobody_is_asked(world: World, line
     assert await history(own, line) == ["FR"]
 
 
+@pytest.mark.long
 async def test_a_slow_network_does_not_keep_the_bridge_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def for_ever(seconds: float) -> None:
         del seconds

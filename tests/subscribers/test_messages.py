@@ -47,6 +47,7 @@ def test_plain_text_is_counted_in_septets(text: str) -> None:
     assert measure_sms(text).most == 160
 
 
+@pytest.mark.long
 @given(
     st.text(st.sampled_from(PLAIN + TWICE), max_size=60),
     st.sampled_from(UNITS + PAIRS),

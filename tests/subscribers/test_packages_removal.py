@@ -79,6 +79,7 @@ async def test_a_line_without_packages_is_said_to_lose_nothing(stage: PackagesSt
     assert "losses" not in asked.json()
 
 
+@pytest.mark.long
 async def test_packages_that_cannot_be_read_are_still_removed_when_somebody_confirms(stage: PackagesStage) -> None:
     await stage.assign()
     stage.trouble("listSubscriberPrepaidPackages", code=100, times=None)

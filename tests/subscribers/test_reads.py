@@ -73,6 +73,7 @@ async def test_the_place_of_a_line_and_of_its_cell(stage: AccountsStage) -> None
     }
 
 
+@pytest.mark.long
 async def test_without_a_registration_the_newest_data_session_tells_the_cell(stage: AccountsStage) -> None:
     line = stage.used()
     data = [cdr for cdr in line.cdrs if cdr.usage_type == 33]

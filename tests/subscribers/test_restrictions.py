@@ -19,6 +19,7 @@ def permit(line: Line, flags: tuple[bool, ...]) -> None:
     line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = flags
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.2.47")
 async def test_each_flag_changes_alone_from_every_state(stage: LineStage) -> None:
     for before in product((True, False), repeat=4):

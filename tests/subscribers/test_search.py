@@ -151,6 +151,7 @@ async def test_eighty_nine_is_a_name_like_any_other(stage: AccountsStage) -> Non
     assert stage.calls() == [{"accountId": 8101}]
 
 
+@pytest.mark.long
 async def test_the_last_digits_of_a_sim_or_a_number_find_its_line(stage: AccountsStage) -> None:
     lines = stage.lines(8101)
     line = lines[20]
@@ -197,6 +198,7 @@ async def test_a_prefix_the_network_finds_too_short_is_looked_for_here(stage: Ac
     assert len(everywhere) == sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
 
 
+@pytest.mark.long
 async def test_a_search_that_is_cut_off_is_finished_in_the_account(stage: AccountsStage) -> None:
     stage.network.row_cap = 150
     prefix = stage.lines(8102)[-1].iccid[:13]

@@ -81,6 +81,7 @@ async def test_a_tagged_line_is_used_and_any_other_is_refused_at_every_door(stag
     assert (await http.get(f"/v1/subscribers/{mine.iccid}")).status_code == 403
 
 
+@pytest.mark.long
 async def test_a_key_for_a_tag_gives_it_to_no_other_line_and_takes_it_from_none(both: ReadModelStage) -> None:
     mine, other = both.line(0), both.line(1)
     await tag(both, "trucks", [mine])
@@ -150,6 +151,7 @@ async def test_a_key_made_with_a_key_for_tags_asks_for_no_other(stage: ReadModel
     assert (refused.status_code, refused.json()["code"]) == (403, REFUSED)
 
 
+@pytest.mark.long
 async def test_a_key_is_made_before_or_after_a_member_sets_its_tag_and_never_between(both: ReadModelStage) -> None:
     colleague, line = await member(both), both.line()
     await both.count()

@@ -17,6 +17,7 @@ from tests.network_facts import ACCOUNT, SIBLING
 from tests.tags.tagging import STRANGE_ICCID, change_tag, counts, list_again, move_line, refusals, tag, tags_shown, untag
 
 
+@pytest.mark.long
 async def test_tagged_lines_are_found_counted_and_shown_with_their_tags(both: ReadModelStage) -> None:
     first, second, third = (both.line(number) for number in range(3))
     assert await tag(both, "trucks", [first, second]) == {"tag": "trucks", "tagged": 2, "already": 0, "refused": []}
@@ -82,6 +83,7 @@ async def test_a_foreign_line_is_not_tagged_and_says_nothing(both: ReadModelStag
     assert await counts(both, other) == {"mixed": 1}
 
 
+@pytest.mark.long
 async def test_a_line_that_no_list_has_shown_yet_is_asked_for(stage: ReadModelStage) -> None:
     await stage.count()
     late = stage.line(account=SIBLING)
@@ -152,6 +154,7 @@ async def test_a_call_that_ends_a_line_ends_its_tags_and_an_ended_line_gets_none
     assert (said["tagged"], refusals(said)) == (0, {"ended": 1})
 
 
+@pytest.mark.long
 async def test_tags_of_a_line_that_left_while_nobody_was_connected_end_with_the_next_listing(both: ReadModelStage) -> None:
     line, stays = both.line(0), both.line(1)
     await tag(both, "trucks", [line, stays])

@@ -41,6 +41,7 @@ async def test_two_top_ups_of_one_order_at_once_are_both_added_each_once(counter
     assert {(await counter.row(top_up)).package_id for top_up in top_ups} == {package.id for package in (await counter.packages(order))[1:]}
 
 
+@pytest.mark.long
 async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order)
@@ -81,6 +82,7 @@ async def test_a_top_up_that_is_paid_after_a_cancel_is_refunded(counter: TopUpSh
     assert (counter.added(), counter.refunded()) == (0, 1000)
 
 
+@pytest.mark.long
 async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: TopUpShop) -> None:
     order, top_up = await counter.buy_both()
     counter.world.clock.advance(1)

@@ -223,6 +223,7 @@ async def test_a_plan_that_does_not_fit_the_esim_is_not_added(counter: TopUpShop
     assert await why_not(counter, order, "m2m") == "plan_not_addable"
 
 
+@pytest.mark.long
 async def test_what_a_promotion_makes_free_is_delivered(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order)

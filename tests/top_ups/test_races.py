@@ -29,6 +29,7 @@ async def test_the_workers_of_two_processes_add_each_top_up_once(counter: TopUpS
     assert (counter.added(), len(await counter.packages(order)), counter.reports) == (6, 7, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attempt", range(3))
 async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: TopUpShop, attempt: int) -> None:
     del attempt
@@ -72,6 +73,7 @@ async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_r
     assert await counter.end(top_up) == ("ready", None, None)
 
 
+@pytest.mark.long
 async def test_what_was_lost_is_found_on_either_database(counter: TopUpShop) -> None:
     _, top_up = await counter.buy_both()
     counter.trouble(NetworkFault(ADD, drop_after=True))

@@ -198,6 +198,7 @@ async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delive
     assert counter.added() == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sent", [False, True])
 async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: TopUpShop, *, sent: bool) -> None:
     order, top_up = await counter.buy_both()

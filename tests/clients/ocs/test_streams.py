@@ -37,6 +37,7 @@ async def passed(ocs: Ocs) -> bytes:
     return b"".join([part async for part in await ocs.tariffs.stream_customer_tariff(7001)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [29, 997, 16384, 1 << 20])
 async def test_the_array_passes_byte_by_byte(size: int) -> None:
     spaced = ARRAY.replace(b",{", b" ,\n {")

@@ -119,6 +119,7 @@ async def test_a_call_of_which_another_one_is_under_way_has_an_unknown_outcome()
     assert (said(refusal), len(there.asked)) == (UNKNOWN, 3)
 
 
+@pytest.mark.long
 async def test_an_answer_that_does_not_come_is_waited_for_no_longer_than_the_limit() -> None:
     for ask, expected in ((read, READ_LATE), (write, UNKNOWN)):
         async with vendor(ProcessorAnswer(charge_body()), HUNG) as (there, _):

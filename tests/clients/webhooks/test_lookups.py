@@ -120,6 +120,7 @@ async def test_what_the_resolver_refuses_reaches_the_caller(server: NameServer) 
         await ThreadedLookups(server.ask)(ODD)
 
 
+@pytest.mark.long
 def test_a_process_ends_while_lookups_hang() -> None:
     done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

@@ -120,6 +120,7 @@ async def test_a_body_without_end_is_cut_and_the_status_counts() -> None:
     assert written < 16 * 1024 * 1024  # what socket buffers hold, a small part of the gigabyte
 
 
+@pytest.mark.long
 async def test_a_compressed_body_is_never_expanded() -> None:
     bomb = gzip.compress(bytes(50 * 1024 * 1024))
     assert await deliver(status_answer("200 OK", "content-encoding: gzip", body=bomb)) == DeliveryAttempt("ok", 200, 0)
