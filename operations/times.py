@@ -132,8 +132,8 @@ UnixTime = Annotated[
 ]
 
 
-MadeSince = Annotated[UnixTime | None, Field(description="Only what was made from then on, Unix seconds.")]
-MadeUntil = Annotated[UnixTime | None, Field(description="Only what was made before, Unix seconds.")]
+MadeSince = Annotated[UnixTime | None, Field(description="Made from then on, Unix seconds.")]
+MadeUntil = Annotated[UnixTime | None, Field(description="Made before, Unix seconds.")]
 
 
 def _wire_time_seconds(value: object) -> object:

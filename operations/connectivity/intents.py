@@ -63,7 +63,7 @@ Metadata = Annotated[
     dict[MetadataKey, MetadataValue],
     Field(
         max_length=50,
-        description="Your notes: <= 50 keys of 1-40 characters, no [ ]; values <= 500.",
+        description="<= 50 keys of 1-40 characters, no [ ]; values <= 500.",
         json_schema_extra={"additionalProperties": False},  # else the schema would allow every key that the pattern does not match
     ),
     AfterValidator(check_metadata_size),
@@ -96,11 +96,9 @@ class IntentPage(ListPage):
     status: Annotated[IntentStatus | None, Field(description="Only these.")] = None
     since: MadeSince = None
     until: MadeUntil = None
-    metadata_value: Annotated[
-        MetadataValue | None, Field(min_length=1, description="Only with this value in their metadata, whole, such as your order's number.")
-    ] = None
-    metadata_key: Annotated[MetadataKey | None, Field(description="With metadata_value: only under this key.")] = None
-    activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
+    metadata_value: Annotated[str | None, Field(min_length=1, max_length=500, description="A metadata value, whole.")] = None
+    metadata_key: Annotated[str | None, Field(max_length=40, description="Its key.")] = None
+    activation_codes: Annotated[bool, Field(description="With what installs each eSIM.")] = True
 
     @model_validator(mode="after")
     def _key_with_value(self) -> Self:
@@ -229,7 +227,7 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     ],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
-    """List your intents with their eSIMs, newest first."""
+    """List intents with their eSIMs, newest first."""
     asked = IntentFilter(params.status, params.since, params.until, params.metadata_value, params.metadata_key)
     most, after = params.limit + 1, params.starting_after
     # Of a label that most intents have, few may have the status: those are looked for in a thread.

@@ -40,8 +40,8 @@ class NewProduct(Input):
     countries: Annotated[
         list[ProductCountry], Field(min_length=1, max_length=250, description='Countries you promise, ISO 3166: ["DE","FR"].')
     ]
-    price_cents: Annotated[int, Field(ge=1, description="Price in minor units (cents).")]
-    currency: Annotated[Currency, Field(description="Currency of the price (ISO 4217).")]
+    price_cents: Annotated[int, Field(ge=1, description="Price in minor units.")]
+    currency: Annotated[Currency, Field(description="ISO 4217.")]
     package_template_id: Annotated[int, Field(ge=1, description="Upstream template to draw from.")]
     account_id: Annotated[int | None, Field(ge=1, description="Upstream account; absent: yours.")] = None
     adapt: Annotated[bool, Field(description="Set each package to data_mb and validity_days.")] = False
