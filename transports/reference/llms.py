@@ -25,7 +25,11 @@ _LLMS_RULES = (
 )
 LLMS_GUIDES = (
     ("All pages", "docs/README.md", "every page by person and by part"),
-    ("Guide for API developers", "docs/guide-programs.md", "HTTP: errors, repeating a call, pages of lists, test mode, generated clients, webhooks"),
+    (
+        "Guide for API developers",
+        "docs/guide-programs.md",
+        "HTTP: errors, repeating, pages of lists, test mode, generated clients",
+    ),
     ("Guide for agent builders", "docs/guide-agents.md", "MCP, toolsets, keys that may do less, confirmations, repeating, pages, errors"),
     ("A tour", "docs/tour.md", "each part of the service once, by commands that can be pasted"),
     ("Issuing eSIMs", "docs/issuance.md", "what an idempotency key promises, and what to do when an outcome is unknown"),
