@@ -18,7 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 from tests import authorities, ramdisk
 from tests.spread import LONGEST, TOGETHER
 
-pytest_plugins = ["tests.draw"]
+pytest_plugins = ["tests.draw_plugin"]
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 FIRST, PATIENCE = "gw0", 120.0
 LONGEST_WAIT = 60.0

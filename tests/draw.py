@@ -19,10 +19,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
-
-import pytest
-from xdist.workermanage import WorkerController
+from typing import NamedTuple, TypeVar, cast
 
 TREE = Path(__file__).resolve().parent.parent
 ONE_IN = 8
@@ -66,8 +63,6 @@ class Tally:
 
 TALLY = Tally()
 """Of this process: what files ask while they are imported has no other way to know the draw."""
-LEFT_OUT: list[str] = []
-"""Long tests that were not drawn, as the terminal counts them."""
 
 
 def number(key: str, name: str) -> int:
@@ -144,65 +139,3 @@ def told(key: str, counts: Sequence[int]) -> str:
 
 def ways(key: str) -> str:
     return f"TEST_DRAW={key} repeats it, run test --whole runs all"
-
-
-# Of pytest: tests/conftest.py registers this file.
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--draw", default="", metavar="KEY", help="try a share of the long tests and of the operations, drawn by KEY")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    handed: dict[str, Any] | None = getattr(config, "workerinput", None)
-    key: str = config.option.draw
-    changed = changed_files() if key and handed is None else frozenset[str](handed["changed"] if handed else ())
-    TALLY.draw = Draw(key, changed)
-
-
-def pytest_configure_node(node: WorkerController) -> None:
-    """Every worker is told what has changed: asked one by one they might disagree."""
-    node.workerinput["changed"] = sorted(TALLY.draw.changed)
-
-
-def pytest_report_header() -> str | None:
-    key = TALLY.draw.key
-    return f"drawn by {key}: one in {ONE_IN} of the long tests and of the operations ({ways(key)})" if key else None
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that bears the mark is drawn by its own name; where its file or class does, by the name of that, with all others in it."""
-    draw = TALLY.draw
-    if not draw.key:
-        return
-    left_out: list[pytest.Item] = []
-    for item in items:
-        bearer = next((node for node, _ in item.iter_markers_with_node("long")), None)
-        if bearer is not None:
-            chosen = relative(str(item.path)) in draw.changed or draw.takes(bearer.nodeid)
-            TALLY.long[item.nodeid] = chosen
-            left_out += [] if chosen else [item]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if TALLY.long.get(item.nodeid, True)]
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker tells its controller what it counted, in which all workers agree."""
-    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["drawn"] = (TALLY.rows, TALLY.long)
-
-
-def pytest_testnodedown(node: WorkerController) -> None:
-    output: dict[str, Any] = getattr(node, "workeroutput", {})
-    if "drawn" in output and not TALLY.long:
-        TALLY.rows, TALLY.long = output["drawn"]
-        LEFT_OUT.extend(name for name, chosen in TALLY.long.items() if not chosen)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if TALLY.draw.key:
-        terminalreporter.stats.setdefault("deselected", []).extend(LEFT_OUT)
-        terminalreporter.section("draw")
-        terminalreporter.write_line(told(TALLY.draw.key, TALLY.counts()))

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 def collected(folder: Path, *words: str) -> tuple[set[str], str]:
     """The tests that pytest collects, and all it says."""
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "pytest", "-p", "tests.draw", "-p", "xdist.plugin", "-p", "no:cacheprovider", *words]
+    command = [sys.executable, "-P", "-m", "pytest", "-p", "tests.draw_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=120, env=alone)
     assert done.returncode == 0, done.stdout + done.stderr
     return {line.split()[0] for line in done.stdout.splitlines() if "::test_" in line}, done.stdout
@@ -150,6 +150,15 @@ class Checked:
     def said(self) -> None: ...
 
     def end(self) -> None: ...
+
+
+def test_the_command_leaves_plugins_of_pytest_to_pytest() -> None:
+    """A plugin that is there before pytest begins ends the run with a warning that counts as an error."""
+    said = "import sys, tests.command; print([name for name in sys.modules if name in ('xdist', 'tests.draw_plugin')])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", said], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_the_help_says_what_a_drawn_run_does_not_prove(capsys: pytest.CaptureFixture[str]) -> None:
