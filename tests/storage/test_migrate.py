@@ -247,7 +247,6 @@ def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Pa
     assert done.stdout.split() == ["False", "False", "False"]
 
 
-@pytest.mark.long
 def test_the_tables_are_described_without_the_dialect_of_postgresql() -> None:
     """An index that says `postgresql_where` would import it at every start, on SQLite, too."""
     said = "import sys, storage.metadata; print([name for name in sys.modules if 'postgresql' in name])"
@@ -255,6 +254,7 @@ def test_the_tables_are_described_without_the_dialect_of_postgresql() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.long
 def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(current_database: str) -> None:
     with migration_lock(current_database) as database:
         columns = "digest, organisation, operation, fingerprint, status, claimed"
