@@ -171,7 +171,7 @@ class Operator:
 
     def read(self, text: str | re.Pattern[str], picture: str) -> None:
         """What the page says in the end."""
-        self.page.get_by_text(text).first.wait_for()
+        self.page.get_by_text(text).filter(visible=True).first.wait_for()
         take_picture(self.page, f"morning-{picture}")
 
 

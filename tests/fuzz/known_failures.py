@@ -31,6 +31,7 @@ BETWEEN_FIELDS = (
     "give at least one",
     "no type of events fits",  # the names that there are
     "it must be above days_to_open",
+    "without a value; intents are found",
     "must be a cursor that a stream of events gave",
     "is past the end of your log",
     "there is no type",
