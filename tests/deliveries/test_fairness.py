@@ -125,8 +125,8 @@ def numbers(connection: Connection, count: int) -> str:
 
 def furnish(connection: Connection) -> None:
     """The event and the enabled endpoint of each delivery that is pending: without them a claim ends it."""
-    event = f"event_id, organisation, 'esim.issued', 1, '{{}}', {NOW // 1000}"
-    columns = "id, organisation, type, livemode, data, created"
+    event = f"event_id, organisation, 'esim.issued', 1, '{{}}', {NOW // 1000}, 1"
+    columns = "id, organisation, type, livemode, data, created, position"
     committed_event(connection, f"insert into event_log({columns}) select distinct {event} from delivery where state = 0")
     columns = "id, organisation, url, status, secret, created, replay_minute, replay_count, proven"
     endpoint = "endpoint_id, organisation, 'https://hooks.example', 'enabled', 'x', 1, 0, 0, 1"
