@@ -51,7 +51,8 @@ def folder(tmp_path: Path) -> Path:
 def collected(folder: Path, *words: str) -> tuple[set[str], str]:
     """The tests that pytest collects, and all it says."""
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "pytest", "-p", "tests.draw_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider", *words]
+    plugins = ("xdist.plugin", "_hypothesis_pytestplugin", "inline_snapshot.pytest_plugin", "no:cacheprovider", "tests.draw_plugin")
+    command = [sys.executable, "-P", "-m", "pytest", *(word for plugin in plugins for word in ("-p", plugin)), *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=120, env=alone)
     assert done.returncode == 0, done.stdout + done.stderr
     return {line.split()[0] for line in done.stdout.splitlines() if "::test_" in line}, done.stdout
