@@ -15,9 +15,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
+import anyio.to_thread
 
 from registry.clock import seconds_left
 
@@ -209,7 +211,7 @@ class Outbound:
 
         All of it within the total time limit and that of the active request.
         """
-        transport = self._transport or self._open()
+        transport = self._transport or await self._opened()
         try:
             async with timeout(seconds_left(self.limits.total_seconds)):  # a third of the cost of a cancel scope, once per call
                 response = await transport.handle_async_request(self._request(method, url, headers, content))
@@ -238,7 +240,7 @@ class Outbound:
                 await _close_reply(response, parts)  # a failure now does not matter: the answer is no longer read
 
     async def _begin(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Response:
-        transport = self._transport or self._open()
+        transport = self._transport or await self._opened()
         try:
             async with timeout(seconds_left(self.limits.total_seconds)):
                 return await transport.handle_async_request(self._request(method, url, headers, content))
@@ -265,6 +267,14 @@ class Outbound:
         library = load_httpx()
         sent = library.Headers({"accept-encoding": "identity", **headers}, encoding="utf-8")
         return library.Request(method, read_url(url), headers=sent, content=content, extensions=self._extensions)
+
+    async def _opened(self) -> httpx.AsyncBaseTransport:
+        """Opens it; what it is made of is imported in a thread, since that takes longer than a hundred calls."""
+        if self._given is None:
+            await anyio.to_thread.run_sync(load_network, self._ca_file)
+        else:
+            await anyio.to_thread.run_sync(load_httpx)
+        return self._transport or self._open()
 
     def _open(self) -> httpx.AsyncBaseTransport:
         library, given = load_httpx(), self._given
@@ -295,6 +305,12 @@ class Outbound:
             skip_auto_headers=("Content-Type",),
         )
         return AiohttpTransport(verify=tls, trust_env=False, client=session)
+
+
+def load_network(ca_file: Path | None) -> None:
+    """Imports what connections are made with, and reads the authorities that they are checked against: two seconds of a small machine."""
+    import_module("httpx_aiohttp")
+    trusted_authorities(ca_file)
 
 
 def _tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from clients.outside_system import OutsideSystem
 from registry.clock import Clock
@@ -32,6 +33,13 @@ class HttpServerState(NamedTuple):
     turns: RequestTurns
 
 
+def load_metric_families():  # noqa: ANN201  # the type checker infers the module
+    """Imports the library, which is slow, so it is done in a thread."""
+    from transports import metric_families
+
+    return metric_families
+
+
 class Metrics:
     """The metrics of a process; `served` only where it serves HTTP."""
 
@@ -49,7 +57,7 @@ class Metrics:
 
     async def text(self) -> bytes:
         """All metrics in Prometheus' text format; those of this process alone where the database does not answer in 2 seconds."""
-        from transports import metric_families as families  # it imports the library
+        families = await anyio.to_thread.run_sync(load_metric_families)
 
         now = self._clock.now()
         found: Backlog | None = None

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+import anyio.to_thread
+
 from clients.mail.letter import Attachment, Letter, MailFailed
 from registry.clock import Clock
 
@@ -99,7 +101,7 @@ class SmtpMail:
 
     async def _talk(self, message: MimeMessage | None, to: str) -> bool:
         """One connection. The server's text may repeat an address, so errors carry its code only."""
-        library = load_smtp_library()
+        library = await anyio.to_thread.run_sync(load_smtp_library)
         taken = encrypted = False
         failed: MailFailed | None = None
         try:

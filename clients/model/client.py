@@ -10,6 +10,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+import anyio.to_thread
+
 from clients.model.port import ChatMessage, ModelError, ModelFailure, ModelJson, ModelSettings, TextDelta, ToolCall, ToolSpec
 from clients.outside_system import CallOutcome, OutsideSystem
 from registry.characters import UNSPOKEN_CHARACTERS
@@ -17,6 +19,13 @@ from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock, seconds_left
 
 if TYPE_CHECKING:
     import openai
+
+
+def load_model_library():  # noqa: ANN201  # the type checker infers the module
+    """Slow to import, so it is done in a thread, when the model is first asked."""
+    from clients.model import vendor
+
+    return vendor
 
 
 def message_json(message: ChatMessage) -> ModelJson:
@@ -159,8 +168,7 @@ class ModelClient:
         ended: CallOutcome = "abandoned"  # unless it comes to an end
         try:
             ends = self._clock.monotonic() + seconds_left(self._settings.turn_seconds)
-            from clients.model import vendor  # imports the library: start-up budget
-
+            vendor = await anyio.to_thread.run_sync(load_model_library)
             self._vendor = self._vendor or vendor.open_vendor(self._settings)
             stream, chunk = await vendor.begin_turn(self._vendor, query, self._settings.first_seconds)
             try:

@@ -127,5 +127,6 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
     async def aclose(self) -> None:
         await self._link.aclose()
 
-    def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
+    async def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
+        await self._link.load()
         return read_event(body, signature, now, self._link.settings.webhook_secrets)

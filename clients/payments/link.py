@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from clients.http import Outbound
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallProgress, OutsideSystem, seconds_for_call
@@ -127,6 +128,7 @@ class ProcessorLink:
         self.system = system or OutsideSystem("payment_processor", SystemClock())
         self._outbound, self._sleep = outbound, sleep
         self._shares = AccountShares(settings.calls_of_one, settings.place_seconds)
+        self._loaded = False
 
     def __repr__(self) -> str:
         return "ProcessorLink(key hidden)"
@@ -168,6 +170,12 @@ class ProcessorLink:
             return ProcessorPage([parse(row) for row in object_rows(found, "data")], found.get("has_more") is True)
 
         return await self.read(account, noun, call, listed, words=frozenset({"starting_after", "limit"}))
+
+    async def load(self) -> None:
+        """Imports the library in a thread, before anything of it is used."""
+        if not self._loaded:
+            await anyio.to_thread.run_sync(load_vendor)
+            self._loaded = True
 
     async def aclose(self) -> None:
         await self._outbound.aclose()
@@ -212,6 +220,7 @@ class ProcessorLink:
 
     async def _placed(self, processor_call: ProcessorRequest[ProcessorT], progress: CallProgress) -> ProcessorResult[ProcessorT]:
         """All attempts; before the first of them it may have to be found out whether the processor is there."""
+        await self.load()
         system = self.system
         if system.breaker.is_open and not await system.may_send(processor_call.account, self._is_answered):
             return outcome.processor_unavailable("open", system.retry_after(processor_call.account))

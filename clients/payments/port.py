@@ -215,7 +215,7 @@ class Processor(Protocol):
 
     # Webhooks
 
-    def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
+    async def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
         """The event in a webhook's raw `body`. `signature` is the value of its header, `now` is in Unix seconds.
 
         BadProcessorEvent where none of the secrets signed it, or where it was signed more than 300 s before or after `now`.

@@ -75,7 +75,7 @@ async def prove_processor(deps: Deps, call: Call, now: float) -> Caller:
     """The processor, whose event is the evidence of `call`; or a 401 that says the same whatever was wrong. `now`: Unix seconds."""
     signature = call.headers.get(PROCESSOR_SIGNATURE_HEADER)
     try:
-        call.evidence = deps.payments.read_event(await call.body(), signature or "", now)
+        call.evidence = await deps.payments.read_event(await call.body(), signature or "", now)
     except BadProcessorEvent as bad:
         if bad.signed:
             # The processor sends it again for days: whoever reads its list of failed deliveries sees that this build cannot read it.

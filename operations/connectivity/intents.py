@@ -371,7 +371,7 @@ async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Docum
     code = None if intent["esim"] is None else intent["esim"].get("activation_code")
     if code is None:
         raise esim_not_issued(intent["status"], "id")
-    return Document(qr_picture(code, params.format), QR_MEDIA_TYPES[params.format], {"Cache-Control": "no-store"})
+    return Document(await qr_picture(code, params.format), QR_MEDIA_TYPES[params.format], {"Cache-Control": "no-store"})
 
 
 def esim_not_issued(status: str, param: str) -> EsimNotIssued:

@@ -1,8 +1,8 @@
 """Group commit: what is pending shares one transaction, and everyone is answered after its COMMIT.
 
 Functions run on the event loop as they come, inside the open batch, each in a savepoint. The batch is closed at the end of the
-loop's tick. A batch of one commits at once; a larger one is committed by the writer thread, where its fsync blocks nobody, while
-new arrivals wait for the next batch.
+loop's tick. The writer thread commits it, a batch of one too, while new arrivals wait for the next batch: its fsync takes as long as the
+disk likes, a quarter of a second beside a checkpoint, and reads are answered meanwhile.
 
 A long function would hold up the loop: it runs in the writer thread from BEGIN to COMMIT, as a batch of its own.
 """
@@ -248,8 +248,6 @@ class GroupWriter:
             self._await_lock(self._long_begun)
             return
         self._close_batch()
-        if not self._handed:
-            self._next()
 
     def _opened(self) -> None:
         self._open = True
@@ -271,15 +269,7 @@ class GroupWriter:
         if not self._open or self._handed:  # closed already, by its size or by its loss
             return
         self._open = False
-        if len(self._batch) > 1:
-            self._hand_over(self._file.commit, self._commit_decided)
-            return
-        try:
-            self._file.commit()
-        except sqlite3.Error as error:
-            self._answer(transaction_refusal(error))
-        else:
-            self._answer(None)
+        self._hand_over(self._file.commit, self._commit_decided)
 
     def _lose(self, failure: StoreUnavailable) -> None:
         self._open = False

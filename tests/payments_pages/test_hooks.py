@@ -21,7 +21,7 @@ async def test_the_official_library_believes_every_event_and_ours_reads_it(shop:
     await shop.browser.send((await shop.browser.get(path)).page.form(path))
     await shop.told()
     events = [stripe.Webhook.construct_event(body, signature, shop.sandbox.webhook_secret) for body, signature in shop.post.taken]
-    ours = [shop.processor.read_event(body, signature, shop.clock.now()) for body, signature in shop.post.taken]
+    ours = [await shop.processor.read_event(body, signature, shop.clock.now()) for body, signature in shop.post.taken]
     assert [event.id for event in events] == [event.id for event in ours]
     assert {
         event.type: getattr(event, "account", None) for event in events if event.type in ("charge.succeeded", "application_fee.created")
@@ -39,7 +39,7 @@ async def test_another_secret_or_another_byte_is_not_believed(shop: PagesShop) -
     with pytest.raises(stripe.SignatureVerificationError):
         stripe.WebhookSignature.verify_header(body, signature, "whsec_other")
     with pytest.raises(BadProcessorEvent):
-        shop.processor.read_event(body + b" ", signature, shop.clock.now())
+        await shop.processor.read_event(body + b" ", signature, shop.clock.now())
 
 
 async def test_an_event_that_is_not_taken_comes_again_later_and_later(shop: PagesShop) -> None:

@@ -110,7 +110,7 @@ class SimProcessor(ProcessorClient):
         do = self._processor.refund
         return await self._ask(lambda: do(account, charge=charge, amount=amount, reason=reason, key=key, metadata=metadata), write=True)
 
-    def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
+    async def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
         """As the client reads it, but for the vendor's library, which takes a second to import."""
         check_event_time(signature, now)
         if signature != signed_event(body, int(signature[2 : signature.index(",")])):

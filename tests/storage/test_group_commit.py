@@ -4,9 +4,12 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -71,6 +74,23 @@ async def test_a_failing_commit_fails_the_whole_batch_and_the_next_one_works(sto
     assert await store.read(names) == []
     assert await asyncio.gather(store.write(insert, "a"), store.write(insert, "c")) == [1, 1]
     assert await store.read(names) == ["a", "c"]
+
+
+async def test_a_commit_of_one_is_made_beside_the_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    committed_by: list[str] = []
+
+    class WatchedConnection(sqlite3.Connection):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if sql == "commit":
+                committed_by.append(threading.current_thread().name)
+            return super().execute(sql, parameters)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WatchedConnection))
+    store = SqliteStore(path)
+    assert await store.write(insert, "a") == 1
+    assert await asyncio.gather(store.write(insert, "b"), store.write(insert, "c")) == [1, 1]
+    await store.aclose()
+    assert set(committed_by) == {"group-commit"}, "an fsync in the loop keeps all reads waiting"
 
 
 async def test_nobody_is_answered_before_the_batch_is_committed(store: SqliteStore, path: Path) -> None:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
+from anyio import to_thread
+
 from registry.answer import answer_call, refusal_reply
 from registry.authentication import find_misplaced_credential
 from registry.call import Call, Reply, no_body
+from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.operation import Auth, EventStream, StreamedAnswer
 from registry.pipeline import Pipeline
@@ -163,6 +166,7 @@ class HttpDoor:
         self._passing, self._telling = StreamSlots(), StreamSlots(EVENT_STREAMS_OF_ONE, EVENT_STREAMS_OF_ALL)
         self.turns = RequestTurns(self._clock.monotonic)
         self.large = LargeAnswers()
+        self._compressed: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -227,8 +231,15 @@ class HttpDoor:
         if (reply.stream is not None or len(reply.body) > LARGE_ANSWER_BYTES) and not visit.head_only:
             reply = await self._begin_large(call, reply, visit)
         small = reply.stream is None and len(reply.body) < SMALLEST_COMPRESSED
-        compressed = not small and reply.status == 200 and is_compressible(reply.media_type) and may_be_compressed(call.operation)
+        compressed = not small and reply.status == 200 and is_compressible(reply.media_type) and await self._may_compress(call.operation)
         await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=compressed)
+
+    async def _may_compress(self, operation: AnyOperation) -> bool:
+        """The answer of `may_be_compressed`, found in a thread when it is first asked about an operation."""
+        known = self._compressed.get(operation.id)
+        if known is None:
+            known = self._compressed[operation.id] = await to_thread.run_sync(may_be_compressed, operation)
+        return known
 
     async def _begin_large(self, call: Call, reply: Reply, visit: DoorRequest) -> Reply:
         """A large answer, or its refusal. What has changed something is never refused afterwards: it waits for its turn."""

@@ -81,7 +81,7 @@ class IdentityDoor:
                 documents = ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt, ca_file=ca_file)
                 app = self._protocol = OauthProtocol(deps, documents)
         else:
-            app = self._made_pages()
+            app = self._pages or await anyio.to_thread.run_sync(self._made_pages)
         await app(scope, receive, send)
 
 

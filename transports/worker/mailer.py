@@ -94,7 +94,7 @@ class Mailer:
             if mail.id not in self._sent:
                 if mail.expires_at <= now:
                     raise MailFailed(MAIL_EXPIRED, final=True)
-                await self.transport.send(self._opened(mail), mail.id)
+                await self.transport.send(await with_picture(self._opened(mail)), mail.id)
         except MailFailed as failed:
             return await self._failed(mail, token, failed, now)
         self._sent.add(mail.id)
@@ -105,7 +105,7 @@ class Mailer:
     def _opened(self, mail: WaitingMail) -> Letter:
         """The mail in clear. One that was changed never opens; one whose key is missing here may be opened by another process, or later."""
         try:
-            return with_picture(open_letter(mail.id, mail.sealed, self._keyring))
+            return open_letter(mail.id, mail.sealed, self._keyring)
         except KeyUnknown:
             raise MailFailed(MAIL_KEY_MISSING) from None
         except (ValueError, WrongSeal):
@@ -127,7 +127,7 @@ class Mailer:
         self._report(f"the store is unavailable, mails wait: {error.message}")
 
 
-def with_picture(letter: Letter) -> Letter:
+async def with_picture(letter: Letter) -> Letter:
     if letter.drawn is None:
         return letter
-    return replace(letter, drawn=None, attachment=Attachment("esim.png", "image/png", qr_picture(letter.drawn, "png")))
+    return replace(letter, drawn=None, attachment=Attachment("esim.png", "image/png", await qr_picture(letter.drawn, "png")))

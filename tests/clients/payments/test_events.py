@@ -1,5 +1,6 @@
 """Webhooks: which are believed, and what is made of them."""
 
+import asyncio
 import hmac
 import json
 from hashlib import sha256
@@ -54,9 +55,13 @@ def signed(body: bytes, secret: str = PROCESSOR_SECRET, at: int = NOW) -> str:
     return f"t={at},v1={mac(body, secret, at)}"
 
 
+def read(body: bytes, signature: str, now: float) -> ProcessorEvent:
+    return asyncio.run(CLIENT.read_event(body, signature, now))
+
+
 def refused(body: bytes, signature: str, now: float = NOW) -> str:
     with pytest.raises(BadProcessorEvent) as bad:
-        CLIENT.read_event(body, signature, now)
+        read(body, signature, now)
     assert bad.value.__cause__ is None and bad.value.__context__ is None
     return bad.value.reason
 
@@ -65,7 +70,7 @@ BODY = told("charge.succeeded", charge_body(), account=CONNECTED)
 
 
 def test_an_event_is_told_with_its_account_and_record() -> None:
-    event = CLIENT.read_event(BODY, signed(BODY), NOW)
+    event = read(BODY, signed(BODY), NOW)
     record = Charge("ch_1", 1250, 0, "EUR", "succeeded", False, False, 1_800_000_000, "pi_1", "fee_1", None, {"order": "ord_1"})
     assert event == ProcessorEvent("evt_1", "charge.succeeded", CONNECTED, NOW - 2, False, record)
 
@@ -102,18 +107,18 @@ def test_an_event_is_told_with_its_account_and_record() -> None:
 )
 def test_each_kind_of_event_has_the_record_that_it_is_about(kind: str, about: object, record: type) -> None:
     body = told(kind, about, account=CONNECTED, livemode=True)
-    event = CLIENT.read_event(body, signed(body), NOW)
+    event = read(body, signed(body), NOW)
     assert (type(event.record), event.type, event.account, event.live) == (record, kind, CONNECTED, True)
 
 
 def test_an_event_of_the_services_own_account_names_none() -> None:
     body = told("payout.paid", payout_body())
-    assert CLIENT.read_event(body, signed(body), NOW).account is None
+    assert read(body, signed(body), NOW).account is None
 
 
 @pytest.mark.parametrize("away", [-300, -299, 0, 299, 300])
 def test_a_signature_up_to_300_seconds_off_is_believed(away: int) -> None:
-    assert CLIENT.read_event(BODY, signed(BODY, at=NOW + away), NOW).id == "evt_1"
+    assert read(BODY, signed(BODY, at=NOW + away), NOW).id == "evt_1"
 
 
 @pytest.mark.parametrize("away", [-86400, -301, 301, 86400])
@@ -123,14 +128,14 @@ def test_a_signature_more_than_300_seconds_off_is_not_believed_before_or_after(a
 
 
 def test_a_part_of_a_second_counts() -> None:
-    assert CLIENT.read_event(BODY, signed(BODY), NOW + 300.0).id == "evt_1"
+    assert read(BODY, signed(BODY), NOW + 300.0).id == "evt_1"
     assert refused(BODY, signed(BODY), NOW + 300.4).startswith("its time is 300 s behind")
 
 
 def test_each_of_our_secrets_is_good_and_one_of_several_signatures_is_enough() -> None:
-    assert CLIENT.read_event(BODY, signed(BODY, OLD_SECRET), NOW).id == "evt_1"
+    assert read(BODY, signed(BODY, OLD_SECRET), NOW).id == "evt_1"
     several = f"t={NOW},v1={'0' * 64},v0={mac(BODY)},v1={mac(BODY)}"
-    assert CLIENT.read_event(BODY, several, NOW).id == "evt_1"
+    assert read(BODY, several, NOW).id == "evt_1"
 
 
 NOBODY = "it is signed by none of the webhook secrets"

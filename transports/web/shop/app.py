@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from operations.languages import spoken_languages, texts_in
+from operations.languages import DEFAULT_LANGUAGE, country_names, spoken_languages, texts_in
 from registry.errors import Refusal
 from transports.http.body import form_fields
 from transports.web.shop import orders, storefront
+from transports.web.shop.brand import shop_templates
 from transports.web.shop.request import ShopContext, ShopRequest, preferred_language, reader_device, shop_not_found
 from transports.web.site import PageRoute, PageSite, visit_facts
 
@@ -40,8 +41,11 @@ class ShopsApp(PageSite[ShopRequest]):
     start_hint = "Start from the shop"
 
     def __init__(self, context: ShopContext) -> None:
+        """What the first page needs is made here, since it is slow: the templates, and the names of countries in English."""
         super().__init__(context.origin, SHOP_ROUTES)
         self._context = context
+        shop_templates()
+        country_names(DEFAULT_LANGUAGE)
 
     def path(self, path: str) -> str:
         return path.removesuffix("/")

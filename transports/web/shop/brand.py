@@ -176,8 +176,11 @@ def shop_style_sheet() -> str:
 
 @cache
 def shop_templates() -> Jinja2Templates:
-    """The templates, each compiled when it is first asked for."""
-    return Jinja2Templates(env=page_templates(SHOP_TEMPLATES, shown=visible_text))
+    """The templates, all compiled: that takes longer than many pages, so the shops are made in a thread."""
+    made = Jinja2Templates(env=page_templates(SHOP_TEMPLATES, shown=visible_text))
+    for name in made.env.list_templates(["html"]):
+        made.get_template(name)
+    return made
 
 
 def visible_text(value: object) -> object:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from registry.call import Call, Reply
 from registry.errors import Refusal
 from transports.http.asgi import HttpScope, Receive, Scope, Send
@@ -36,4 +38,5 @@ class ShopDoor:
         return self._shops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._made()(scope, receive, send)
+        app = self._shops or await anyio.to_thread.run_sync(self._made)
+        await app(scope, receive, send)

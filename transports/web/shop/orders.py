@@ -75,13 +75,13 @@ class InstallWays(NamedTuple):
     android: str
 
 
-def install_ways(esim: Mapping[str, object]) -> InstallWays | None:
+async def install_ways(esim: Mapping[str, object]) -> InstallWays | None:
     """Every way there is; none where the profile has nothing that a phone takes."""
     smdp, matching = str(esim.get("smdp_address") or ""), str(esim.get("matching_id") or "")
     code = phone_lpa_text(cast("str | None", esim.get("activation_code")), smdp, matching)
     if code is None or not fits_qr_code(code):
         return None
-    drawn = base64.b64encode(qr_picture(code, "png")).decode()
+    drawn = base64.b64encode(await qr_picture(code, "png")).decode()
     named = quote(code, safe=":$")  # as both makers write it
     return InstallWays(
         code=code,
@@ -241,7 +241,7 @@ async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[
         **bought_facts(visit, order),
     }
     if esim is not None:
-        install = install_ways(esim)
+        install = await install_ways(esim)
         facts |= {"install": install} if install is not None else {"lead": "install.missing"}
         facts |= await live_facts(visit, cast(OfferedPlan, told["plan"]), open_for_more=open_for_more)
     return visit.page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
