@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 import orjson
 
+from clients.http import load_httpx
 from operations.demo import DEMO_SLUG
 from operations.demo_life import DEMO_AGAIN_SECONDS, DEMO_LIFE_SECONDS, MOMENTARY_STATUSES, DemoCard, DemoLife, DemoStepFailed
 from registry.ids import ORDER_NUMBER_PREFIX
@@ -90,18 +91,11 @@ class DemoVisitors:
     async def _browser(self, buyer: str) -> httpx.AsyncClient:
         found = self._browsers.get(buyer)
         if found is None:
-            library = await anyio.to_thread.run_sync(load_browser_library)
+            library = await anyio.to_thread.run_sync(load_httpx)
             client = (f"{BUYER_ADDRESSES}{len(self._browsers) + 1}", 50_000)
             transport = library.ASGITransport(app=self._app, raise_app_exceptions=False, client=client)
             found = self._browsers[buyer] = library.AsyncClient(transport=transport, timeout=PAGE_LIMIT_SECONDS)
         return found
-
-
-def load_browser_library():  # noqa: ANN201  # the type checker infers the module
-    """Slow to import, so it is done in a thread."""
-    import httpx
-
-    return httpx
 
 
 async def live_demo(service: Service, app: App, key: str) -> None:

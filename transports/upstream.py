@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundFailed, OutboundLimits
+from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundFailed, OutboundLimits, load_httpx
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import OcsSettings
 from clients.outside_system import WAITING_LIMIT
@@ -139,10 +139,9 @@ async def run_simulated_network(simulation: LateSimulation, app: App) -> None:
 
 async def deliver_in_process(app: App, url: str, body: bytes, headers: Mapping[str, str] = JSON_HEADERS) -> int:
     """Post `body` to our own door as if it had come over the network; returns the status of the answer."""
-    import httpx  # only where there is something to hand over
-
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport) as http:
+    library = await anyio.to_thread.run_sync(load_httpx)
+    transport = library.ASGITransport(app=app, raise_app_exceptions=False)
+    async with library.AsyncClient(transport=transport) as http:
         return (await http.post(url, content=body, headers=headers)).status_code
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.reseller import refused
 from tests.harness.fork_server import reseller
-from tests.harness.processes import COMMAND, Child, environment, start, stop
+from tests.harness.processes import COMMAND, Child, environment, free_port, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 
@@ -185,6 +185,49 @@ def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path)
         server.communicate(timeout=60)
     assert "uvicorn" in loaded
     assert sorted(name for name in loaded if name in LATE or name.startswith("sqlalchemy.orm")) == []
+
+
+WATCH = """
+import sys, threading
+from transports.http import server
+original = server.make_http_server
+def make_server(app, *, ready, **rest):
+    def watched():
+        loop = threading.get_ident()
+        def note(event, details):
+            if event == "import" and threading.get_ident() == loop:
+                print("held up by", details[0], file=sys.stderr, flush=True)
+        sys.addaudithook(note)
+        ready()
+    return original(app, ready=watched, **rest)
+server.make_http_server = make_server
+from transports.cli.main import main
+main()
+"""
+SLOW = {"httpx", "mcp", "jinja2", "babel", "segno", "prometheus_client", "starlette.routing", "transports.web.console.app"}
+
+
+@pytest.mark.long
+def test_no_slow_package_is_imported_in_the_loop(tmp_path: Path) -> None:
+    """Whoever comes first to a part of the service keeps nobody else waiting."""
+    metrics = str(free_port())
+    program = [COMMAND[0], "-P", "-c", WATCH]
+    with process(tmp_path, "--json", program=program, SERVICE_METRICS_PORT=metrics, SERVICE_LOG="off") as server:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+        with httpx.Client(base_url=told["base_url"], headers={"Authorization": f"Bearer {told['api_key']}"}, timeout=60) as client:
+            statuses = list[int]()
+            while not statuses or (statuses[-1] == 502 and len(statuses) < 10):  # the simulated network is being made
+                statuses.append(client.get("/v1/connectivity/plans").status_code)
+            intent = client.post(INTENTS, json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": "first"}).json()["id"]
+            assert client.get(f"{INTENTS}/{intent}/qr.png").status_code == 200
+            assert client.post("/mcp", json={}).status_code == 400
+            for page in (told["shop_url"], "/console", "/auth/sign-in", f"http://127.0.0.1:{metrics}/metrics"):
+                assert client.get(page, follow_redirects=True).status_code == 200
+        server.send_signal(signal.SIGTERM)
+        _, log = server.communicate(timeout=60)
+    held = {line.removeprefix("held up by ") for line in log.splitlines()}
+    assert sorted(held & SLOW) == []
 
 
 @pytest.mark.long

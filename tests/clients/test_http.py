@@ -29,6 +29,28 @@ def test_importing_the_clients_loads_no_slow_package() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.long
+def test_the_first_call_imports_what_it_needs_beside_the_loop() -> None:
+    program = """
+import asyncio, sys, threading
+from clients.http import Outbound, OutboundFailed
+
+async def call():
+    loop = threading.get_ident()
+    sys.addaudithook(lambda event, told: event == "import" and threading.get_ident() == loop and print(told[0]))
+    try:
+        await Outbound().exchange("GET", "http://127.0.0.1:1/", headers={})
+    except OutboundFailed as failed:
+        print("failed", failed.kind)
+
+asyncio.run(call())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    held_up_by = set(done.stdout.split())
+    assert "refused" in held_up_by
+    assert {"httpx", "aiohttp", "httpx_aiohttp"} & held_up_by == set()
+
+
 async def test_a_client_opens_on_first_use_and_again_after_it_was_closed() -> None:
     outbound = Outbound()
     await outbound.aclose()
