@@ -6,7 +6,7 @@ before what was read. Positions count 1, 2, 3 in each organisation. Each event o
 line's events without gaps. The time of a reader is nowhere asked for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from storage.engine.sql import (
     json_rows,
     pack_rows,
     row_exists,
+    unindexed,
     upsert,
 )
 
@@ -78,7 +79,7 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
     # Whoever writes an event pays for each index of it: nobody looks for one without a place, and the worker that gives it indexes it.
     __table_args__ = (
         sa.Index("event_log_id", "id", unique=True, sqlite_where=HAS_PLACE),
-        sa.Index("event_log_position", "organisation", "position", sqlite_where=HAS_PLACE),
+        sa.Index("event_log_position", "organisation", "position", "type", sqlite_where=HAS_PLACE),
         sa.Index("event_log_type", "organisation", "type", "id", sqlite_where=HAS_PLACE),
         sa.Index("event_log_unplaced", "arrival", info={"only": "postgresql"}),
     )
@@ -278,15 +279,28 @@ def place_events(connection: Connection, *, most: int) -> list[PlacedEvent]:
     return sorted(placed, key=lambda event: (event.organisation, event.position))
 
 
-@all_rows(PlacedEvent)
-def events_behind(*, organisation: str, position: int, most: int) -> sa.Executable:
-    """The events of an organisation behind a position, in the order of its log."""
+def behind_query(dialect: Dialect) -> sa.Executable:
+    """The index of positions has the types, so that rows of other types are not read."""
+    position = EVENT_LOG.c.position
     return (
         sa.select(*PLACED_COLUMNS)
-        .where(EVENT_LOG.c.organisation == organisation, EVENT_LOG.c.position > position)
-        .order_by(EVENT_LOG.c.position)
-        .limit(most)
+        .where(EVENT_LOG.c.organisation == sa.bindparam("organisation"))
+        .where(position > sa.bindparam("position", type_=sa.BigInteger), position <= sa.bindparam("last", type_=sa.BigInteger))
+        .where(unindexed(EVENT_LOG.c.type).in_(bound_list(dialect, "types")))
+        .order_by(position)
+        .limit(sa.bindparam("most"))
     )
+
+
+EVENTS_BEHIND = Query(PlacedEvent, behind_query)
+
+
+def events_behind(
+    connection: Connection, *, organisation: str, position: int, last: int, types: Collection[str], most: int
+) -> list[PlacedEvent]:
+    """The first `most` events of these types behind a position and not behind `last`, in the order of the organisation's log."""
+    packed = pack_rows([[each] for each in sorted(types)])
+    return connection.all(EVENTS_BEHIND, organisation=organisation, position=position, last=last, types=packed, most=most)
 
 
 def positions_of(connection: Connection, *, organisations: Sequence[str]) -> list[LogEnd]:
