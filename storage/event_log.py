@@ -7,7 +7,7 @@ line's events without gaps. The time of a reader is nowhere asked for.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -351,24 +351,34 @@ def count_log_retry(*, event: str, organisation: str, minute: int, most: int) ->
     )
 
 
+def newest_of_type(type: sa.ColumnElement[str]) -> sa.Select[int, str]:
+    """The newest events of one type before an id."""
+    of_type = (EVENT_LOG.c.organisation == sa.bindparam("organisation"), EVENT_LOG.c.type == type)
+    newest = sa.select(EVENT_LOG.c.arrival, EVENT_LOG.c.id).where(*of_type, EVENT_LOG.c.id < sa.bindparam("after"), IS_PLACED)
+    return newest.order_by(EVENT_LOG.c.id.desc()).limit(sa.bindparam("most"))
+
+
+def newest_of_types(count: int, dialect: Dialect) -> sa.Executable:
+    """The newest events of so many types, each found in the index of its own: as one list of types PostgreSQL would sort them all.
+
+    To plan a part for each takes PostgreSQL longer than to read it. SQLite has no LATERAL.
+    """
+    names = [sa.bindparam(f"type_{number}", type_=sa.Text) for number in range(count)]
+    if dialect.name == "sqlite":
+        parts = [newest_of_type(name).subquery(f"part_{number}") for number, name in enumerate(names)]
+        found = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
+        newest = sa.select(found.c.arrival).order_by(found.c.id.desc())
+    else:
+        given = sa.values(sa.column("type", sa.Text), name="given").data([(name,) for name in names])
+        part = newest_of_type(given.c.type).lateral("part")
+        newest = sa.select(part.c.arrival).select_from(given.join(part, sa.true())).order_by(part.c.id.desc())
+    arrivals = newest.limit(sa.bindparam("most"))
+    return sa.select(*PLACED_COLUMNS).where(EVENT_LOG.c.arrival.in_(arrivals)).order_by(EVENT_LOG.c.id.desc())
+
+
 @lru_cache
-def newest_of_types(count: int) -> Query[PlacedEvent]:
-    """The newest events of so many types, each found in the index of its own: as one list of types PostgreSQL would sort them all."""
-    parts = [
-        sa.select(*PLACED_COLUMNS)
-        .where(
-            EVENT_LOG.c.organisation == sa.bindparam("organisation"),
-            EVENT_LOG.c.type == sa.bindparam(f"type_{number}"),
-            EVENT_LOG.c.id < sa.bindparam("after"),
-            IS_PLACED,
-        )
-        .order_by(EVENT_LOG.c.id.desc())
-        .limit(sa.bindparam("most"))
-        .subquery(f"part_{number}")
-        for number in range(count)
-    ]
-    found = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
-    return Query(PlacedEvent, sa.select(found).order_by(found.c.id.desc()).limit(sa.bindparam("most")))
+def newest_query(count: int) -> Query[PlacedEvent]:
+    return Query(PlacedEvent, partial(newest_of_types, count))
 
 
 def newest_events(connection: Connection, *, organisation: str, types: Sequence[str], after: str, most: int) -> list[PlacedEvent]:
@@ -376,7 +386,7 @@ def newest_events(connection: Connection, *, organisation: str, types: Sequence[
     if not types:
         return []
     named = {f"type_{number}": name for number, name in enumerate(types)}
-    return connection.all(newest_of_types(len(types)), organisation=organisation, after=after, most=most, **named)
+    return connection.all(newest_query(len(types)), organisation=organisation, after=after, most=most, **named)
 
 
 class SweptEvent(NamedTuple):

@@ -32,7 +32,7 @@ from storage.event_log import (
     count_log_retry,
     find_log_event,
     list_unplaced,
-    newest_of_types,
+    newest_query,
     waits_for_place,
 )
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
@@ -330,7 +330,7 @@ def test_change_sets_and_their_rows_are_looked_up(raw: sqlite3.Connection, state
         (READ_ENDS, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
         (READ_LINE_NUMBERS, "SEARCH line_event_number USING PRIMARY KEY (organisation=? AND line=?)"),
         (EVENTS_BEHIND, "SEARCH event_log USING INDEX event_log_position (organisation=? AND position>? AND position<?)"),
-        (newest_of_types(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
+        (newest_query(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
         (statement_of(find_log_event), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (statement_of(count_log_retry), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (OLD_LOG_EVENTS, "SCAN event_log"),  # of the first rows alone, in the order of writing
