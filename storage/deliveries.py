@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # The addition, as the statements spell it: with a bare column SQLite would take the index of all that is pending.
 WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
+UNDELIVERED = sa.text("state != 1")
+
 
 class DeliveryRow(NamedTuple):
     id: Key
@@ -45,8 +47,8 @@ class DeliveryRow(NamedTuple):
 class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
     """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed.
 
-    `type` is the event's; null where a program of before 0026 queued it. A list has an index for each thing that it may be asked for, with
-    the state in it: who asks for all states gets the newest of each of the three.
+    `type` is the event's; null where a program of before 0026 queued it. A list has an index for whose deliveries it shows, and of which
+    type. The state is in none of them, so that an acknowledgement leaves them as they are; what is not delivered has one of its own.
     """
 
     organisation: str
@@ -60,10 +62,11 @@ class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
         sa.Index("delivery_due", "state", "due_ms"),
         # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
         sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY),
-        sa.Index("delivery_of_organisation", "organisation", "state", "event_id", "id"),
-        sa.Index("delivery_of_endpoint", "endpoint_id", "state", "event_id", "id"),
-        sa.Index("delivery_of_type", "organisation", "state", "type", "event_id", "id"),
-        sa.Index("delivery_of_endpoint_type", "endpoint_id", "state", "type", "event_id", "id"),
+        sa.Index("delivery_of_organisation", "organisation", "event_id", "id"),
+        sa.Index("delivery_of_endpoint", "endpoint_id", "event_id", "id"),
+        sa.Index("delivery_of_type", "organisation", "type", "event_id", "id"),
+        sa.Index("delivery_of_endpoint_type", "endpoint_id", "type", "event_id", "id"),
+        sa.Index("delivery_undelivered", "organisation", "state", "event_id", "id", "endpoint_id", "type", sqlite_where=UNDELIVERED),
         sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2")),
         # What is under way, or was when its worker died: a few of however many are pending.
         sa.Index(

@@ -1,8 +1,9 @@
 """Deliveries of an organisation, those of the newest events first, by endpoint, state, type and time.
 
-Event ids begin with the time. A page is made of parts, each of one state and, where types are asked for, of one type: an index has each
-part in this order, so that it is read from its beginning and no further than a page is long. Only deliveries that were queued before types
-were kept with them are looked through, where their types are asked for.
+Event ids begin with the time. Where types are asked for, a page is made of parts, each of one type: an index has each part in this order,
+so that it is read from its beginning and no further than a page is long. What is pending or has failed is few beside what is delivered:
+an index has it alone, and is looked through where an endpoint or types are asked for. So are deliveries that were queued before types
+were kept with them, where their types are asked for. Who asks for what is delivered alone passes over what is not.
 """
 
 from collections.abc import Sequence
@@ -67,7 +68,8 @@ BELOW, BELOW_ID, ABOVE = (sa.bindparam(name, type_=sa.Text) for name in ("below"
 
 MOST = sa.bindparam("most", type_=sa.Integer)
 
-STATES = (PENDING_STATE, DELIVERED_STATE, FAILED_STATE)
+IS_WITHIN_STATES = unindexed(DELIVERY.c.state).between(sa.bindparam("least", type_=sa.Integer), sa.bindparam("greatest", type_=sa.Integer))
+"""No index has the state of what is delivered: of all rows of a list it is looked at."""
 
 
 @first_row(DeliveryPosition)
@@ -93,28 +95,42 @@ def owned(*, endpoint: bool) -> sa.ColumnElement[bool]:
     return column == sa.bindparam("owner", type_=sa.Text)
 
 
-BOUND_STATE, BOUND_TYPE = sa.bindparam("state", type_=sa.Integer), sa.bindparam("type", type_=sa.Text)
+BOUND_TYPE = sa.bindparam("type", type_=sa.Text)
 
 
 @lru_cache
-def page_of_state(*, endpoint: bool) -> Query[DeliveryPosition]:
-    """The newest places of one state."""
-    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), DELIVERY.c.state == BOUND_STATE))
+def page_of_owner(*, endpoint: bool) -> Query[DeliveryPosition]:
+    """The newest places of all types."""
+    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), IS_WITHIN_STATES))
 
 
 @lru_cache
 def page_of_type(*, endpoint: bool) -> Query[DeliveryPosition]:
-    """The newest places of one state and type."""
-    of_part = (DELIVERY.c.state == BOUND_STATE, DELIVERY.c.type == BOUND_TYPE)
-    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), *of_part))
+    """The newest places of one type."""
+    return Query(DeliveryPosition, newest_of_part(owned(endpoint=endpoint), DELIVERY.c.type == BOUND_TYPE, IS_WITHIN_STATES))
+
+
+def undelivered_query(dialect: Dialect, *, endpoint: bool, typed: bool) -> sa.Executable:
+    """The newest places of what is in one state, which is not that of what is delivered. `typed`: whose events have one of `types`."""
+    return newest_of_part(
+        DELIVERY.c.organisation == sa.bindparam("organisation", type_=sa.Text),
+        DELIVERY.c.state == sa.bindparam("state", type_=sa.Integer),
+        DELIVERY.c.state != sa.literal_column(str(DELIVERED_STATE), sa.Integer),  # spelled as in the index of those rows alone
+        *([unindexed(DELIVERY.c.endpoint_id) == sa.bindparam("endpoint", type_=sa.Text)] if endpoint else []),
+        *([TYPE_OF_DELIVERY.in_(bound_list(dialect, "types"))] if typed else []),
+    )
+
+
+@lru_cache
+def page_of_undelivered(*, endpoint: bool, typed: bool) -> Query[DeliveryPosition]:
+    return Query(DeliveryPosition, partial(undelivered_query, endpoint=endpoint, typed=typed))
 
 
 def types_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
-    """The newest places of many parts, each a state with a type, in one statement. SQLite has no LATERAL."""
-    parts = json_rows(dialect, "parts", "parts", state=sa.Integer, type=sa.Text)
-    of_part = (DELIVERY.c.state == parts.c.state, DELIVERY.c.type == parts.c.type)
-    places = newest_of_part(owned(endpoint=endpoint), *of_part).lateral("places")
-    found = sa.select(places.c.event_id, places.c.id).select_from(parts.join(places, sa.true()))
+    """The newest places of many types, in one statement. SQLite has no LATERAL."""
+    given = json_rows(dialect, "types", "given", type=sa.Text)
+    places = newest_of_part(owned(endpoint=endpoint), DELIVERY.c.type == given.c.type, IS_WITHIN_STATES).lateral("places")
+    found = sa.select(places.c.event_id, places.c.id).select_from(given.join(places, sa.true()))
     return found.order_by(places.c.event_id.desc(), places.c.id.desc()).limit(MOST)
 
 
@@ -123,34 +139,29 @@ def page_of_types(*, endpoint: bool) -> Query[DeliveryPosition]:
     return Query(DeliveryPosition, partial(types_query, endpoint=endpoint))
 
 
-class PartHead(NamedTuple):
-    """A state with a type, and the newest event within the bounds of the page that it has a delivery of; None: of none."""
+class TypeHead(NamedTuple):
+    """A type, and the newest event within the bounds of the page that it has a delivery of; None: of none."""
 
-    state: int
     type: str
     newest: str | None
 
 
 def type_heads_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
-    parts = json_rows(dialect, "parts", "parts", state=sa.Integer, type=sa.Text)
-    of_part = (owned(endpoint=endpoint), DELIVERY.c.state == parts.c.state, DELIVERY.c.type == parts.c.type)
+    given = json_rows(dialect, "types", "given", type=sa.Text)
+    of_part = (owned(endpoint=endpoint), DELIVERY.c.type == given.c.type)
     newest = sa.select(sa.func.max(DELIVERY.c.event_id)).where(*of_part, DELIVERY.c.event_id <= BELOW, DELIVERY.c.event_id >= ABOVE)
-    return sa.select(parts.c.state, parts.c.type, newest.scalar_subquery().label("newest"))
+    return sa.select(given.c.type, newest.scalar_subquery().label("newest"))
 
 
 @lru_cache
-def heads_of_types(*, endpoint: bool) -> Query[PartHead]:
-    return Query(PartHead, partial(type_heads_query, endpoint=endpoint))
+def heads_of_types(*, endpoint: bool) -> Query[TypeHead]:
+    return Query(TypeHead, partial(type_heads_query, endpoint=endpoint))
 
 
 def untyped_query(dialect: Dialect, *, endpoint: bool) -> sa.Executable:
-    """The newest places of deliveries in one state that have no type themselves, whose events have one of `types`."""
-    return newest_of_part(
-        owned(endpoint=endpoint),
-        DELIVERY.c.state == sa.bindparam("state", type_=sa.Integer),
-        DELIVERY.c.type.is_(None),
-        TYPE_OF_DELIVERY.in_(bound_list(dialect, "types")),
-    )
+    """The newest places of deliveries that have no type themselves, whose events have one of `types`."""
+    of_types = (DELIVERY.c.type.is_(None), TYPE_OF_DELIVERY.in_(bound_list(dialect, "types")))
+    return newest_of_part(owned(endpoint=endpoint), *of_types, IS_WITHIN_STATES)
 
 
 @lru_cache
@@ -176,19 +187,41 @@ def list_all_deliveries(connection: Connection, *, organisation: str, asked: Del
     """At most `most` deliveries of the organisation that fit, those of the newest events first."""
     if asked.types is not None and not asked.types:
         return []
-    endpoint, states = asked.endpoint is not None, STATES if asked.state is None else (asked.state,)
-    bounds: dict[str, Value] = {"owner": asked.endpoint or organisation, "above": asked.above, "most": most}
-    bounds |= {"below": asked.below.event_id, "below_id": asked.below.id}
-    found, query = list[DeliveryPosition](), page_of_state(endpoint=endpoint)
-    if asked.types is not None:
-        found = places_of_types(connection, [(state, type) for state in states for type in asked.types], bounds, most, endpoint=endpoint)
-        untyped = [name for name in asked.types if name in asked.untyped]
-        query, bounds = page_of_untyped(endpoint=endpoint), {**bounds, "types": pack_rows([[name] for name in untyped])}
-        states = states if untyped else ()
-    for state in states:
-        found = with_part(connection, query, found, {**bounds, "state": state}, most)
+    bounds: dict[str, Value] = {"above": asked.above, "below": asked.below.event_id, "below_id": asked.below.id, "most": most}
+    if asked.state in {PENDING_STATE, FAILED_STATE}:
+        found = undelivered_places(connection, organisation, asked, bounds)
+    else:
+        least, greatest = (PENDING_STATE, FAILED_STATE) if asked.state is None else (DELIVERED_STATE, DELIVERED_STATE)
+        bounds |= {"owner": asked.endpoint or organisation, "least": least, "greatest": greatest}
+        found = places_of_owner(connection, asked, bounds, most)
     ids = [place.id for place in found]
     return connection.all(DELIVERIES_AT, ids=pack_rows([[id] for id in ids]), organisation=organisation) if ids else []
+
+
+def undelivered_places(
+    connection: Connection, organisation: str, asked: DeliveryFilter, bounds: dict[str, Value]
+) -> list[DeliveryPosition]:
+    """The newest places of what is pending, or has failed."""
+    query = page_of_undelivered(endpoint=asked.endpoint is not None, typed=asked.types is not None)
+    named: dict[str, Value] = {"organisation": organisation, "state": asked.state, **bounds}
+    named |= {} if asked.endpoint is None else {"endpoint": asked.endpoint}
+    return connection.all(query, **named, **({} if asked.types is None else {"types": pack_types(asked.types)}))
+
+
+def places_of_owner(connection: Connection, asked: DeliveryFilter, bounds: dict[str, Value], most: int) -> list[DeliveryPosition]:
+    """The newest places of an endpoint or an organisation, whatever has become of them, or of what is delivered."""
+    endpoint = asked.endpoint is not None
+    if asked.types is None:
+        return connection.all(page_of_owner(endpoint=endpoint), **bounds)
+    found = places_of_types(connection, asked.types, bounds, most, endpoint=endpoint)
+    untyped = [name for name in asked.types if name in asked.untyped]
+    if not untyped:
+        return found
+    return with_part(connection, page_of_untyped(endpoint=endpoint), found, {**bounds, "types": pack_types(untyped)}, most)
+
+
+def pack_types(types: Sequence[str]) -> str:
+    return pack_rows([[name] for name in types])
 
 
 def with_part(
@@ -200,18 +233,17 @@ def with_part(
 
 
 def places_of_types(
-    connection: Connection, parts: Sequence[tuple[int, str]], bounds: dict[str, Value], most: int, *, endpoint: bool
+    connection: Connection, types: Sequence[str], bounds: dict[str, Value], most: int, *, endpoint: bool
 ) -> list[DeliveryPosition]:
-    """The newest places of many parts, each a state with a type."""
-    packed = pack_rows(parts)
+    """The newest places of many types."""
+    packed = pack_types(types)
     if connection.dialect_name != "sqlite":
-        return connection.all(page_of_types(endpoint=endpoint), parts=packed, **bounds)
+        return connection.all(page_of_types(endpoint=endpoint), types=packed, **bounds)
     named = {name: bounds[name] for name in ("owner", "above", "below")}
-    heads = [head for head in connection.all(heads_of_types(endpoint=endpoint), parts=packed, **named) if head.newest is not None]
+    heads = [head for head in connection.all(heads_of_types(endpoint=endpoint), types=packed, **named) if head.newest is not None]
     found = list[DeliveryPosition]()
     for head in sorted(heads, key=lambda head: head.newest or "", reverse=True):
         if len(found) == most and (head.newest or "") < found[-1].event_id:
             break
-        part = {"state": head.state, "type": head.type}
-        found = with_part(connection, page_of_type(endpoint=endpoint), found, {**bounds, **part}, most)
+        found = with_part(connection, page_of_type(endpoint=endpoint), found, {**bounds, "type": head.type}, most)
     return found

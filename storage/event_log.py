@@ -6,8 +6,8 @@ before what was read. Positions count 1, 2, 3 in each organisation. Each event o
 line's events without gaps. The time of a reader is nowhere asked for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -27,6 +27,7 @@ from storage.engine.sql import (
     json_rows,
     pack_rows,
     row_exists,
+    unindexed,
     upsert,
 )
 
@@ -78,7 +79,7 @@ class EventLogTable(TableDescription, row=LogEntry, table=True):
     # Whoever writes an event pays for each index of it: nobody looks for one without a place, and the worker that gives it indexes it.
     __table_args__ = (
         sa.Index("event_log_id", "id", unique=True, sqlite_where=HAS_PLACE),
-        sa.Index("event_log_position", "organisation", "position", sqlite_where=HAS_PLACE),
+        sa.Index("event_log_position", "organisation", "position", "type", sqlite_where=HAS_PLACE),
         sa.Index("event_log_type", "organisation", "type", "id", sqlite_where=HAS_PLACE),
         sa.Index("event_log_unplaced", "arrival", info={"only": "postgresql"}),
     )
@@ -278,15 +279,28 @@ def place_events(connection: Connection, *, most: int) -> list[PlacedEvent]:
     return sorted(placed, key=lambda event: (event.organisation, event.position))
 
 
-@all_rows(PlacedEvent)
-def events_behind(*, organisation: str, position: int, most: int) -> sa.Executable:
-    """The events of an organisation behind a position, in the order of its log."""
+def behind_query(dialect: Dialect) -> sa.Executable:
+    """The index of positions has the types, so that rows of other types are not read."""
+    position = EVENT_LOG.c.position
     return (
         sa.select(*PLACED_COLUMNS)
-        .where(EVENT_LOG.c.organisation == organisation, EVENT_LOG.c.position > position)
-        .order_by(EVENT_LOG.c.position)
-        .limit(most)
+        .where(EVENT_LOG.c.organisation == sa.bindparam("organisation"))
+        .where(position > sa.bindparam("position", type_=sa.BigInteger), position <= sa.bindparam("last", type_=sa.BigInteger))
+        .where(unindexed(EVENT_LOG.c.type).in_(bound_list(dialect, "types")))
+        .order_by(position)
+        .limit(sa.bindparam("most"))
     )
+
+
+EVENTS_BEHIND = Query(PlacedEvent, behind_query)
+
+
+def events_behind(
+    connection: Connection, *, organisation: str, position: int, last: int, types: Collection[str], most: int
+) -> list[PlacedEvent]:
+    """The first `most` events of these types behind a position and not behind `last`, in the order of the organisation's log."""
+    packed = pack_rows([[each] for each in sorted(types)])
+    return connection.all(EVENTS_BEHIND, organisation=organisation, position=position, last=last, types=packed, most=most)
 
 
 def positions_of(connection: Connection, *, organisations: Sequence[str]) -> list[LogEnd]:
@@ -337,24 +351,34 @@ def count_log_retry(*, event: str, organisation: str, minute: int, most: int) ->
     )
 
 
+def newest_of_type(type: sa.ColumnElement[str]) -> sa.Select[int, str]:
+    """The newest events of one type before an id."""
+    of_type = (EVENT_LOG.c.organisation == sa.bindparam("organisation"), EVENT_LOG.c.type == type)
+    newest = sa.select(EVENT_LOG.c.arrival, EVENT_LOG.c.id).where(*of_type, EVENT_LOG.c.id < sa.bindparam("after"), IS_PLACED)
+    return newest.order_by(EVENT_LOG.c.id.desc()).limit(sa.bindparam("most"))
+
+
+def newest_of_types(count: int, dialect: Dialect) -> sa.Executable:
+    """The newest events of so many types, each found in the index of its own: as one list of types PostgreSQL would sort them all.
+
+    To plan a part for each takes PostgreSQL longer than to read it. SQLite has no LATERAL.
+    """
+    names = [sa.bindparam(f"type_{number}", type_=sa.Text) for number in range(count)]
+    if dialect.name == "sqlite":
+        parts = [newest_of_type(name).subquery(f"part_{number}") for number, name in enumerate(names)]
+        found = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
+        newest = sa.select(found.c.arrival).order_by(found.c.id.desc())
+    else:
+        given = sa.values(sa.column("type", sa.Text), name="given").data([(name,) for name in names])
+        part = newest_of_type(given.c.type).lateral("part")
+        newest = sa.select(part.c.arrival).select_from(given.join(part, sa.true())).order_by(part.c.id.desc())
+    arrivals = newest.limit(sa.bindparam("most"))
+    return sa.select(*PLACED_COLUMNS).where(EVENT_LOG.c.arrival.in_(arrivals)).order_by(EVENT_LOG.c.id.desc())
+
+
 @lru_cache
-def newest_of_types(count: int) -> Query[PlacedEvent]:
-    """The newest events of so many types, each found in the index of its own: as one list of types PostgreSQL would sort them all."""
-    parts = [
-        sa.select(*PLACED_COLUMNS)
-        .where(
-            EVENT_LOG.c.organisation == sa.bindparam("organisation"),
-            EVENT_LOG.c.type == sa.bindparam(f"type_{number}"),
-            EVENT_LOG.c.id < sa.bindparam("after"),
-            IS_PLACED,
-        )
-        .order_by(EVENT_LOG.c.id.desc())
-        .limit(sa.bindparam("most"))
-        .subquery(f"part_{number}")
-        for number in range(count)
-    ]
-    found = sa.union_all(*(sa.select(part) for part in parts)).subquery("found")
-    return Query(PlacedEvent, sa.select(found).order_by(found.c.id.desc()).limit(sa.bindparam("most")))
+def newest_query(count: int) -> Query[PlacedEvent]:
+    return Query(PlacedEvent, partial(newest_of_types, count))
 
 
 def newest_events(connection: Connection, *, organisation: str, types: Sequence[str], after: str, most: int) -> list[PlacedEvent]:
@@ -362,7 +386,7 @@ def newest_events(connection: Connection, *, organisation: str, types: Sequence[
     if not types:
         return []
     named = {f"type_{number}": name for number, name in enumerate(types)}
-    return connection.all(newest_of_types(len(types)), organisation=organisation, after=after, most=most, **named)
+    return connection.all(newest_query(len(types)), organisation=organisation, after=after, most=most, **named)
 
 
 class SweptEvent(NamedTuple):

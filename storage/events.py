@@ -30,7 +30,7 @@ from storage.engine.sql import (
     pack_rows,
     unindexed,
 )
-from storage.event_log import EVENT_LOG, LogEntry, log_event
+from storage.event_log import EVENT_LOG, LOG_EVENT, LogEntry
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import ENDPOINTS_WITHOUT_CHOICE, endpoints_without_choice
 
@@ -145,15 +145,15 @@ def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
 
     False when its `dedup` was there already.
     """
-    line = cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")
+    given = {**event._asdict(), "line": cast("dict[str, str | None]", orjson.loads(event.data)).get("iccid")}
     if connection.dialect_name == "sqlite":
         if not record_event(connection, event=event):
             return False
-        log_event(connection, event=LogEntry(event.id, event.organisation, event.type, event.livemode, event.data, line, event.created))
+        connection.run(LOG_EVENT, **given)
         endpoints = endpoints_without_choice(connection, organisation=event.organisation)
     else:
         check_size(event)
-        found = connection.all(EMIT_EVENT, digest=event_digest(event.dedup), line=line, **event._asdict())
+        found = connection.all(EMIT_EVENT, digest=event_digest(event.dedup), **given)
         if not found:
             return False
         endpoints = [each.endpoint for each in found if each.endpoint is not None]

@@ -23,7 +23,10 @@ TypePatterns = Annotated[
 CURSOR_PATTERN = re.compile(r"[0-9]{1,15}")
 
 EVENTS_A_PAGE = 100
-"""How many events of the log are looked at at once, whether they are wanted or not."""
+"""How many events of the wanted types are read at once, whether the reader may see them or not."""
+
+POSITIONS_A_PAGE = 1_000
+"""How far one page looks for them."""
 
 
 def wanted_types(patterns: Sequence[str] | None, caller: Caller, operations_in: OperationsIn) -> frozenset[str]:
@@ -91,11 +94,15 @@ def read_log_page(
     types: frozenset[str],
     position: int,
     operations_in: OperationsIn,
-    most: int = EVENTS_A_PAGE,
 ) -> LogPage:
     """The next part of the log of the caller's organisation, in the order of commits."""
-    rows = events_behind(connection, organisation=caller.organisation, position=position, most=most)
-    wanted = [row for row in rows if row.type in types]
-    may = readable_events(connection, caller=caller, events=wanted, operations_in=operations_in)
-    events = [row for row, readable in zip(wanted, may, strict=True) if readable]
-    return LogPage(events, rows[-1].position if rows else position, more=len(rows) == most)
+    organisation = caller.organisation
+    end = end_of_log(connection, organisation=organisation).position
+    last = min(end, position + POSITIONS_A_PAGE)
+    if last <= position:
+        return LogPage([], position, more=False)
+    rows = events_behind(connection, organisation=organisation, position=position, last=last, types=types, most=EVENTS_A_PAGE)
+    may = readable_events(connection, caller=caller, events=rows, operations_in=operations_in)
+    events = [row for row, readable in zip(rows, may, strict=True) if readable]
+    place = rows[-1].position if len(rows) == EVENTS_A_PAGE else last
+    return LogPage(events, place, more=place < end)

@@ -100,7 +100,7 @@ class AlertStage:
         """The alerts in the log so far: the name behind the dot, and the data."""
         await self.world.store.write(place_events, most=1000)
         organisation = organisation or self.who.organisation
-        rows = await self.world.store.read(events_behind, organisation=organisation, position=0, most=1000)
+        rows = await self.world.store.read(events_behind, organisation=organisation, position=0, last=1000, types=EVENT_TYPES, most=1000)
         assert all(EVENT_TYPES[name].admin for name in ALERT_TYPES)
         return [(row.type.partition(".")[2], orjson.loads(row.data)) for row in rows if row.type in ALERT_TYPES]
 

@@ -77,7 +77,7 @@ async def test_an_event_is_told_once_however_often_it_is_queued(mails: MailStage
     await mails.happen("order.needs_review")
 
     def again(connection: Connection) -> int:
-        events = events_behind(connection, organisation=mails.organisation, position=0, most=10)
+        events = events_behind(connection, organisation=mails.organisation, position=0, last=10, types=EVENT_TYPES, most=10)
         return queue_event_mails(connection, events, now=mails.site.clock.now())
 
     assert await mails.site.service.store.write(again) == 0

@@ -17,11 +17,12 @@ from storage.change_rows import ROWS_OF_STATE, count_state, newest_unknown_row, 
 from storage.change_sets import CLAIM_SET, any_old_plan, any_set_due, list_sets, oldest_ended_set
 from storage.claims import sweep_claims
 from storage.deliveries import DROP_DELIVERIES, QUEUE_DELIVERY_AGAIN
-from storage.delivery_lists import DELIVERIES_AT, heads_of_types, page_of_state, page_of_type, page_of_untyped
+from storage.delivery_lists import DELIVERIES_AT, heads_of_types, page_of_owner, page_of_type, page_of_undelivered, page_of_untyped
 from storage.endpoint_selections import find_selection, list_selections
 from storage.engine.sql import Query, Statement, sqlite_dialect
 from storage.event_lines import LINE_PLACES, TAGS_OF_EVENT_LINES
 from storage.event_log import (
+    EVENTS_BEHIND,
     NOTE_SWEPT,
     OLD_LOG_EVENTS,
     PLACE_ROWS,
@@ -29,10 +30,9 @@ from storage.event_log import (
     READ_LINE_NUMBERS,
     REMOVE_LOG_EVENTS,
     count_log_retry,
-    events_behind,
     find_log_event,
     list_unplaced,
-    newest_of_types,
+    newest_query,
     waits_for_place,
 )
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
@@ -329,8 +329,8 @@ def test_change_sets_and_their_rows_are_looked_up(raw: sqlite3.Connection, state
         (PLACE_ROWS, "SEARCH event_log USING INTEGER PRIMARY KEY (rowid=?)"),
         (READ_ENDS, "SEARCH event_log_end USING INDEX sqlite_autoindex_event_log_end_1 (organisation=?)"),
         (READ_LINE_NUMBERS, "SEARCH line_event_number USING PRIMARY KEY (organisation=? AND line=?)"),
-        (statement_of(events_behind), "SEARCH event_log USING INDEX event_log_position (organisation=? AND position>?)"),
-        (newest_of_types(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
+        (EVENTS_BEHIND, "SEARCH event_log USING INDEX event_log_position (organisation=? AND position>? AND position<?)"),
+        (newest_query(2), "SEARCH event_log USING INDEX event_log_type (organisation=? AND type=? AND id<?)"),
         (statement_of(find_log_event), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (statement_of(count_log_retry), "SEARCH event_log USING INDEX event_log_id (id=?)"),
         (OLD_LOG_EVENTS, "SCAN event_log"),  # of the first rows alone, in the order of writing
@@ -362,13 +362,17 @@ def test_a_page_of_deliveries_is_read_from_the_beginning_of_an_index(raw: sqlite
     within = "event_id>? AND event_id<?)"
     for owner, name in (("organisation", "organisation"), ("endpoint_id", "endpoint")):
         by_type = "delivery_of_type" if name == "organisation" else "delivery_of_endpoint_type"
-        of_state = f"SEARCH delivery USING COVERING INDEX delivery_of_{name} ({owner}=? AND state=? AND {within}"
-        of_type = f"SEARCH delivery USING COVERING INDEX {by_type} ({owner}=? AND state=? AND type=? AND {within}"
+        of_type = f"INDEX {by_type} ({owner}=? AND type=? AND {within}"
         endpoint = name == "endpoint"
-        assert plan(raw, page_of_state(endpoint=endpoint)) == [of_state]
-        assert plan(raw, page_of_type(endpoint=endpoint)) == [of_type]
-        for statement in (heads_of_types(endpoint=endpoint), page_of_untyped(endpoint=endpoint)):
-            assert [step for step in plan(raw, statement) if "delivery USING" in step] == [of_type]
+        assert plan(raw, page_of_owner(endpoint=endpoint)) == [f"SEARCH delivery USING INDEX delivery_of_{name} ({owner}=? AND {within}"]
+        assert plan(raw, page_of_type(endpoint=endpoint)) == [f"SEARCH delivery USING {of_type}"]
+        assert f"SEARCH delivery USING COVERING {of_type}" in plan(raw, heads_of_types(endpoint=endpoint))
+        assert f"SEARCH delivery USING {of_type}" in plan(raw, page_of_untyped(endpoint=endpoint))
+        for typed in (False, True):
+            steps = plan(raw, page_of_undelivered(endpoint=endpoint, typed=typed))
+            found = [step for step in steps if "delivery_undelivered" in step]
+            assert found == [f"SEARCH delivery USING COVERING INDEX delivery_undelivered (organisation=? AND state=? AND {within}"], steps
+            assert not any("TEMP B-TREE" in step for step in steps)
     assert plan(raw, DELIVERIES_AT)[0] == "SEARCH delivery USING INDEX sqlite_autoindex_delivery_1 (id=?)"
     assert plan(raw, QUEUE_DELIVERY_AGAIN)[0] == "SEARCH delivery USING INDEX sqlite_autoindex_delivery_2 (event_id=? AND endpoint_id=?)"
 

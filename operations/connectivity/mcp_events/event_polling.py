@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import AnyEventType
-from operations.ledger.event_reading import EVENTS_A_PAGE, read_cursor, read_log_page
+from operations.ledger.event_reading import read_cursor, read_log_page
 from operations.ledger.event_rights import readable_types
 from operations.ledger.webhooks import Occurrence, event_of_log, occurrence_of
 from registry.caller import Caller, Role
@@ -150,7 +150,6 @@ def read_behind(
             types=frozenset({name}),
             position=position,
             operations_in=ctx.deps.internal_calls.operations_in,
-            most=EVENTS_A_PAGE,
         )
         young = [event for event in page.events if event.created >= oldest]
         outdated = outdated or len(young) < len(page.events)

@@ -82,21 +82,6 @@ def create_order_steps() -> None:
     op.create_index("order_step_mail", "order_step", ["mail"])
 
 
-OF_DELIVERIES = (
-    ("delivery_of_organisation", ["organisation", "state", "event_id", "id"]),
-    ("delivery_of_endpoint", ["endpoint_id", "state", "event_id", "id"]),
-    ("delivery_of_type", ["organisation", "state", "type", "event_id", "id"]),
-    ("delivery_of_endpoint_type", ["endpoint_id", "state", "type", "event_id", "id"]),
-)
-
-
-def index_deliveries() -> None:
-    """Lists of deliveries. What was queued before has no type: its events say it."""
-    op.add_column("delivery", sa.Column("type", sa.Text(), nullable=True))
-    for name, columns in OF_DELIVERIES:
-        op.create_index(name, "delivery", columns)
-
-
 OF_KEYS = (("audit_key", "audit", ["organisation", "key_id", "at", "id"]), ("audit_read_key", "audit_read", ["organisation", "key", "id"]))
 
 
@@ -228,7 +213,8 @@ def upgrade() -> None:
     create_event_log()
     create_selections()
     create_mcp_subscription()
-    index_deliveries()
+    # What was queued before has no type: its events say it.
+    op.add_column("delivery", sa.Column("type", sa.Text(), nullable=True))
     index_keys()
     create_overdue_invoices()
     create_line_news()
@@ -239,8 +225,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """What happened is told again by nothing: events of the new types go, and endpoints get the three old ones."""
-    for name, _ in OF_DELIVERIES:
-        op.drop_index(name, "delivery")
     op.drop_column("delivery", "type")
     for name, table, _ in OF_KEYS:
         op.drop_index(name, table)
