@@ -1,11 +1,14 @@
 """Who may plan, see, apply and stop which set, and how long."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from registry.caller import Approval, Money, SpendLimits
-from tests.changes.stage import CHANGES, ChangeStage
+from tests.changes.stage import CHANGES, ChangeStage, open_change_stage
 from tests.network_facts import SIBLING
 
 SUSPEND: dict[str, Any] = {"action": "set_status", "status": "SUSPENDED"}
@@ -94,6 +97,27 @@ async def test_an_eleventh_open_set_is_refused_and_a_cancelled_one_makes_room(bo
     assert (await both.plan(lines, answers=409, **SUSPEND))["code"] == "too_many_change_sets"
     assert (await both.http.post(f"{CHANGES}/{plans[0]['id']}/cancel")).json()["state"] == "cancelled"
     await both.plan(lines, **SUSPEND)
+
+
+WAITING = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+
+
+@pytest.mark.postgres
+async def test_of_two_plans_at_once_one_is_the_tenth(tmp_path: Path, postgres: str) -> None:
+    """Both stand between their count and their commit, since the audit log takes no row."""
+    async with open_change_stage(tmp_path, url=postgres) as stage:
+        lines = stage.lines("ACTIVE")[:1]
+        for _ in range(9):
+            await stage.plan(lines, **SUSPEND)
+        with psycopg.connect(postgres) as holding, psycopg.connect(postgres, autocommit=True) as looking:
+            holding.execute("lock table audit in share mode")
+            asked = [asyncio.create_task(stage.ask_for_plan(lines, **SUSPEND)) for _ in range(2)]
+            while looking.execute(WAITING).fetchone() != (2,):
+                assert not any(each.done() for each in asked)
+                await asyncio.sleep(0)
+            holding.rollback()
+        assert sorted(each.status_code for each in await asyncio.gather(*asked)) == [201, 409]
+        assert len((await stage.http.get(CHANGES)).json()["data"]) == 10
 
 
 async def test_a_plan_of_yesterday_is_not_applied(both: ChangeStage) -> None:
