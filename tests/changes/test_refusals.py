@@ -73,7 +73,7 @@ async def test_the_first_line_of_a_table_is_no_heading_because_of_a_byte_order_m
 async def test_a_first_line_with_an_iccid_and_more_is_refused_and_not_left_out(stage: ChangeStage) -> None:
     first, second = (line.iccid for line in stage.lines("ACTIVE")[:2])
     refused = await stage.plan({"csv": f"'{first}\n{second}\n"}, answers=400, **SUSPEND)
-    assert refused["error"] == f"lines.csv: line 1: got \"'{first}\", which is no ICCID"
+    assert refused["error"] == f'lines.csv: line 1: got "\'{first}", which is no ICCID'
 
 
 async def test_a_key_of_some_lines_plans_those_alone_and_sees_only_its_own_sets(both: ChangeStage) -> None:
