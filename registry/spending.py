@@ -46,7 +46,7 @@ async def due_of(operation: Operation[Any, Any], context: object, params: Input,
 
 
 def shown_money(money: Money) -> str:
-    """An amount as people write it: every currency of the service has hundredths."""
+    """An amount as people write it, in a currency that limits may have: each has hundredths."""
     return f"{money.amount / 100:.2f} {money.currency}"
 
 
@@ -81,7 +81,7 @@ def _check_amount(name: str, money: Money, limit: Money | None) -> None:
         return
     if money.currency != limit.currency:
         raise Restricted(
-            f"{name}: this call makes {shown_money(money)} due, and this credential may spend {limit.currency} only; nothing was done",
+            f"{name}: this call makes money due in {money.currency}, and this credential may spend {limit.currency} only; nothing was done",
             hint=LIMIT_HINT,
         )
     if money.amount > limit.amount:

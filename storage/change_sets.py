@@ -20,6 +20,7 @@ from storage.engine.sql import (
     value_or,
     writes,
 )
+from storage.organisations import lock_organisation
 
 OPEN_SETS_LIMIT = 10
 RESTRICTED_SETS_LIMIT = 5
@@ -120,7 +121,11 @@ COUNT_OPEN = Query(
 
 
 def insert_change_set(connection: Connection, *, row: ChangeSet) -> OpenSets:
-    """Inserts `row`; the open sets with it. Whoever calls this undoes the transaction where they are too many."""
+    """Inserts `row`; the open sets with it. Whoever calls this undoes the transaction where they are too many.
+
+    Sets of one organisation are inserted one after the other, so that none is counted without another that is being inserted.
+    """
+    lock_organisation(connection, organisation=row.organisation)
     connection.run(INSERT_SET, **row._asdict())
     found = connection.first(COUNT_OPEN, organisation=row.organisation, credential=row.credential, now=row.created)
     return found or OpenSets(0, 0)

@@ -38,9 +38,7 @@ WEB_ORIGIN = re.compile(r"https?://[A-Za-z0-9._\-\[\]:]+")
 PAGE_TEMPLATES = Path(__file__).parent / "templates"
 
 # Currencies without a smaller unit, as the real processor counts them.
-WHOLE_CURRENCIES = frozenset(
-    ("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf")
-)
+WHOLE_CURRENCIES = frozenset(("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "vnd", "vuv", "xaf", "xof", "xpf"))
 # Choice: same-origin, for with no-referrer a browser sends forms with `Origin: null`.
 COMMON_PAGE_HEADERS = {
     "x-content-type-options": "nosniff",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from registry.caller import UNRESTRICTED
-from tests.approvals.office import IRREVERSIBLE, ApprovalOffice
+from registry.caller import UNRESTRICTED, Money, Restrictions, SpendLimits
+from tests.approvals.office import HOOKS, IRREVERSIBLE, ApprovalOffice
 from tests.pages.browser import Browser
 
 
@@ -23,6 +23,15 @@ async def test_a_call_of_a_held_key_waits_and_does_nothing(office: ApprovalOffic
 async def test_a_person_is_told_what_is_issued_and_not_what_the_program_gets_back(office: ApprovalOffice) -> None:
     said = await office.ask(await office.key(), "POST", "/v1/connectivity/intents", {"plan": "test_eu_1gb"}, Idempotency_Key="order-1")
     assert said.json()["approval"]["sentence"] == "This will issue one eSIM for a plan (plan test_eu_1gb)."
+
+
+async def test_another_address_of_a_webhook_waits_as_a_new_webhook_does_where_money_is_limited(office: ApprovalOffice) -> None:
+    made = (await office.hook(await office.key(UNRESTRICTED))).json()
+    held = await office.key(Restrictions(limits=(SpendLimits(per_day=Money(1000, "EUR")),)))
+    said = await office.ask(held, "PATCH", f"{HOOKS}/{made['id']}", {"url": "https://elsewhere.example/hook"})
+    assert (said.status_code, (await office.hook(held, "dora")).status_code) == (202, 202)
+    [hook] = (await office.ask(held, "GET", HOOKS)).json()["data"]
+    assert hook["url"] == made["url"]
 
 
 async def test_a_call_that_gave_no_key_is_repeated_with_the_one_it_got(office: ApprovalOffice, hers: Browser) -> None:

@@ -39,11 +39,17 @@ class ChangeStage:
         self, lines: list[Line] | dict[str, Any], *, answers: int = 201, http: httpx.AsyncClient | None = None, **change: Any
     ) -> dict[str, Any]:
         """A plan of `change` over these lines."""
-        selection = lines if isinstance(lines, dict) else {"iccids": [line.iccid for line in lines]}
-        headers = {"Idempotency-Key": self.fleet.world.ids.new("key")}
-        said = await (http or self.http).post(CHANGES, json={"change": change, "lines": selection}, headers=headers)
+        said = await self.ask_for_plan(lines, http=http, **change)
         assert said.status_code == answers, said.text
         return said.json()
+
+    async def ask_for_plan(
+        self, lines: list[Line] | dict[str, Any], *, http: httpx.AsyncClient | None = None, **change: Any
+    ) -> httpx.Response:
+        """The answer to a call that plans `change` over these lines."""
+        selection = lines if isinstance(lines, dict) else {"iccids": [line.iccid for line in lines]}
+        headers = {"Idempotency-Key": self.fleet.world.ids.new("key")}
+        return await (http or self.http).post(CHANGES, json={"change": change, "lines": selection}, headers=headers)
 
     async def undo(self, id: str, *, answers: int = 201, **more: Any) -> dict[str, Any]:
         said = await self.http.post(f"{CHANGES}/{id}/undo", json=more)

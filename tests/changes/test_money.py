@@ -153,6 +153,19 @@ async def test_calls_of_a_row_that_failed_half_way_stay_counted(stage: ChangeSta
     assert (row["state"], row["code"], await used(http)) == ("failed", "partly_done", {"times": 1})
 
 
+async def test_rows_whose_lines_may_not_be_read_any_more_today_are_sent_tomorrow(stage: ChangeStage) -> None:
+    lines = stage.lines("ACTIVE")[:3]
+    http = await stage.fleet.restricted(limits=(SpendLimits(times=(("get_subscriber", 4),)),))
+    plan = await stage.plan(lines, http=http, action="set_status", status="SUSPENDED")
+    await stage.apply(plan, http=http)
+    await stage.work()
+    waiting = await stage.read(plan["id"])
+    assert (waiting["state"], waiting["counts"]["done"], waiting["counts"]["not_sent"]) == ("applying", 1, 0)
+    stage.fleet.clock.advance(86_400.0)
+    await stage.work()
+    assert ((await stage.read(plan["id"]))["counts"]["done"], {line.status for line in lines}) == (3, {"SUSPENDED"})
+
+
 async def test_a_key_held_to_a_line_plans_and_assigns_packages_to_it(stage: ChangeStage) -> None:
     (line,) = stage.lines("ACTIVE")[:1]
     http = await stage.fleet.restricted(iccids=(line.iccid,))

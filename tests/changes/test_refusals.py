@@ -1,11 +1,14 @@
 """Who may plan, see, apply and stop which set, and how long."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from registry.caller import Approval, Money, SpendLimits
-from tests.changes.stage import CHANGES, ChangeStage
+from tests.changes.stage import CHANGES, ChangeStage, open_change_stage
 from tests.network_facts import SIBLING
 
 SUSPEND: dict[str, Any] = {"action": "set_status", "status": "SUSPENDED"}
@@ -59,6 +62,20 @@ async def test_a_table_may_end_its_lines_as_any_program_does(stage: ChangeStage,
     assert [row["iccid"] for row in plan["rows"]] == [first, second]
 
 
+async def test_the_first_line_of_a_table_is_no_heading_because_of_a_byte_order_mark(stage: ChangeStage) -> None:
+    first, second = (line.iccid for line in stage.lines("ACTIVE")[:2])
+    plan = await stage.plan({"csv": f"\ufeff{first}\n{second}\n"}, **SUSPEND)
+    assert [row["iccid"] for row in plan["rows"]] == [first, second]
+    headed = await stage.plan({"csv": f"\ufefficcid\n{second}\n"}, **SUSPEND)
+    assert [row["iccid"] for row in headed["rows"]] == [second]
+
+
+async def test_a_first_line_with_an_iccid_and_more_is_refused_and_not_left_out(stage: ChangeStage) -> None:
+    first, second = (line.iccid for line in stage.lines("ACTIVE")[:2])
+    refused = await stage.plan({"csv": f"'{first}\n{second}\n"}, answers=400, **SUSPEND)
+    assert refused["error"] == f'lines.csv: line 1: got "\'{first}", which is no ICCID'
+
+
 async def test_a_key_of_some_lines_plans_those_alone_and_sees_only_its_own_sets(both: ChangeStage) -> None:
     lines = both.lines("ACTIVE")[:2]
     others = await both.plan(lines, **SUSPEND)
@@ -94,6 +111,27 @@ async def test_an_eleventh_open_set_is_refused_and_a_cancelled_one_makes_room(bo
     assert (await both.plan(lines, answers=409, **SUSPEND))["code"] == "too_many_change_sets"
     assert (await both.http.post(f"{CHANGES}/{plans[0]['id']}/cancel")).json()["state"] == "cancelled"
     await both.plan(lines, **SUSPEND)
+
+
+WAITING = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+
+
+@pytest.mark.postgres
+async def test_of_two_plans_at_once_one_is_the_tenth(tmp_path: Path, postgres: str) -> None:
+    """Both stand between their count and their commit, since the audit log takes no row."""
+    async with open_change_stage(tmp_path, url=postgres) as stage:
+        lines = stage.lines("ACTIVE")[:1]
+        for _ in range(9):
+            await stage.plan(lines, **SUSPEND)
+        with psycopg.connect(postgres) as holding, psycopg.connect(postgres, autocommit=True) as looking:
+            holding.execute("lock table audit in share mode")
+            asked = [asyncio.create_task(stage.ask_for_plan(lines, **SUSPEND)) for _ in range(2)]
+            while looking.execute(WAITING).fetchone() != (2,):
+                assert not any(each.done() for each in asked)
+                await asyncio.sleep(0)
+            holding.rollback()
+        assert sorted(each.status_code for each in await asyncio.gather(*asked)) == [201, 409]
+        assert len((await stage.http.get(CHANGES)).json()["data"]) == 10
 
 
 async def test_a_plan_of_yesterday_is_not_applied(both: ChangeStage) -> None:

@@ -17,7 +17,7 @@ from operations.event_types.catalogue import EVENT_TYPES
 from operations.event_types.declaration import event_entry
 from operations.ledger.event_placing import EventPlacing
 from operations.ledger.event_rights import ChooserRights
-from registry.caller import Approval, Restrictions, Role, Tier
+from registry.caller import Approval, Money, Restrictions, Role, SpendLimits, Tier
 from registry.limits import Limits
 from storage.event_log import log_event, sweep_event_log
 from storage.webhook_endpoints import MOST_ENDPOINTS
@@ -508,9 +508,17 @@ async def test_a_delivery_that_breaks_a_rule_is_refused_and_its_secret_not_repea
     assert "c2hvcnQ" not in str(said)
 
 
-async def test_a_key_whose_writes_wait_for_a_person_polls_and_does_not_subscribe(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    "restrictions",
+    [
+        Restrictions(approval=Approval.EVERY_WRITE),
+        Restrictions(limits=(SpendLimits(per_day=Money(1000, "EUR")),)),
+        Restrictions(limits=(SpendLimits(approve_above=Money(1000, "EUR")),)),
+    ],
+)
+async def test_a_key_whose_webhooks_wait_for_a_person_polls_and_does_not_subscribe(stage: Stage, restrictions: Restrictions) -> None:
     world = stage.house.world
-    _, secret = await world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(approval=Approval.EVERY_WRITE))
+    _, secret = await world.key(stage.who.person, stage.who.organisation, restrictions=restrictions)
     client = stage.client(secret=secret)
     assert (await client.subscribe("https://localhost/hook"))["error"]["code"] == FORBIDDEN
     assert (await client.result("events/poll", name="esim.issued"))["events"] == []

@@ -35,8 +35,13 @@ async def test_calls_are_counted_to_the_cent_and_refused_beyond_the_day_s_limit(
     ("limits", "amount", "currency", "says"),
     [
         (SpendLimits(per_call=euros(10)), 11, "EUR", "spend_per_call: this call makes 0.11 EUR due, and the limit"),
-        (SpendLimits(per_call=euros(10)), 1, "USD", "spend_per_call: this call makes 0.01 USD due, and this credential may spend EUR only"),
-        (SpendLimits(per_month=euros(10)), 1, "USD", "spend_per_month: this call makes 0.01 USD due"),
+        (
+            SpendLimits(per_call=euros(10)),
+            1,
+            "USD",
+            "spend_per_call: this call makes money due in USD, and this credential",
+        ),
+        (SpendLimits(per_month=euros(10)), 1, "USD", "spend_per_month: this call makes money due in USD"),
         (SpendLimits(times=(("buy_thing", 0),)), 0, "EUR", "times: buy_thing may be called 0 times a UTC day"),
         (SpendLimits(per_day=euros(0)), 1, "EUR", "spend_per_day"),
     ],

@@ -47,7 +47,16 @@ async def test_somebody_without_an_organisation_is_told_so(site: Site, browser: 
 
 @pytest.mark.parametrize(
     ("amount", "currency", "shown"),
-    [(5, "EUR", "0.05 EUR"), (-1490, "usd", "-14.90 USD"), (1490, "JPY", "1,490 JPY"), (-1, "KWD", "-0.001 KWD"), (0, "EUR", "0.00 EUR")],
+    [
+        (5, "EUR", "0.05 EUR"),
+        (-1490, "usd", "-14.90 USD"),
+        (1490, "JPY", "1,490 JPY"),
+        (-1, "KWD", "-0.001 KWD"),
+        (0, "EUR", "0.00 EUR"),
+        (1490, "MGA", "1,490 MGA"),
+        (149000, "ISK", "1,490.00 ISK"),
+        (149000, "UGX", "1,490.00 UGX"),
+    ],
 )
-def test_amounts_are_shown_as_people_write_them(amount: int, currency: str, shown: str) -> None:
+def test_amounts_of_the_processor_are_shown_as_people_write_them(amount: int, currency: str, shown: str) -> None:
     assert format_money(amount, currency) == shown

@@ -82,11 +82,14 @@ async def find_plan_lines(ctx: Ctx, asked: PlanLines) -> PlanLinesFound:
 
 
 def read_table(text: str) -> PlanLinesFound:
-    """The lines of a table. Raises BadRequest for a row that is none, named by its number, and for a line that is there twice."""
+    """The lines of a table. Raises BadRequest for a row that is none, named by its number, and for a line that is there twice.
+
+    A byte order mark, which spreadsheets write, is no part of the first cell: with it a first line would be taken for a heading.
+    """
     found: dict[str, LineValue] = {}
-    for place, cells in enumerate(table_cells(text), start=1):
+    for place, cells in enumerate(table_cells(text.removeprefix("\ufeff")), start=1):
         cells = [cell.strip() for cell in cells]
-        if not any(cells) or (place == 1 and not cells[0][:1].isdigit()):
+        if not any(cells) or (place == 1 and not cells[0][:1].isdigit() and not ICCID_TEXT.search(cells[0])):
             continue
         line = table_line(place, cells)
         if line.iccid in found:

@@ -147,7 +147,7 @@ class RowSending:
         """Why the row is not sent: its line is another one, or was changed since the plan. None: it is as it was planned."""
         facts = await read_changeable_line(self._task.deps, self._task.caller, self._row.iccid, self._task.change_set.action, prepaid=True)
         if isinstance(facts, LineRefused):
-            if facts.passing or isinstance(facts.refusal, QuotaExceeded):
+            if facts.passing or starts_again(facts.refusal):
                 raise RowPostponed(facts.refusal)
             return self._refused(facts.refusal)
         if (facts.subscriber_id, facts.account_id) != (self._row.subscriber_id, self._row.account_id):
@@ -224,6 +224,11 @@ class RowSending:
         """The row waits again: it was not sent."""
         del now
         return put_row_back(connection, change_set=self._task.change_set.id, number=self._row.number)
+
+
+def starts_again(refusal: Refusal) -> bool:
+    """Whether a count of the day is used up, of the quota or of the credential: no right is gone, and the row waits for the next day."""
+    return isinstance(refusal, QuotaExceeded) or (isinstance(refusal, Restricted) and "Retry-After" in refusal.headers)
 
 
 SETTLED_FROM = {

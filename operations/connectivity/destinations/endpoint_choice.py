@@ -120,7 +120,7 @@ def check_promised_types(selection: EndpointSelection, params: EndpointChange, c
 @operation(
     "PATCH",
     "/v1/connectivity/webhook_endpoints/{id}",
-    spends=SpendKind.NOTHING,
+    spends=SpendKind.OPEN,
     scope=Scope.ANY,
     versioned=ENDPOINT_VERSION,
     title="Update webhook endpoint",

@@ -26,6 +26,7 @@ from operations.connectivity.mcp_events.event_polling import (
 from operations.deps import CallbackPosts, Ctx
 from operations.ledger.event_reading import read_cursor
 from operations.ledger.webhooks import SUBSCRIPTION_HEADER, WEBHOOK_USER_AGENT, check_webhook_address, safe_position
+from registry.approvals import exceeds_free_amount
 from registry.caller import Approval, Caller
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, NotSupported, QuotaExceeded, Refusal, Restricted, RoleRequired
@@ -208,8 +209,7 @@ async def subscribe_mcp_events(ctx: Ctx, params: EventSubscription, caller: Call
     posts = ctx.deps.callbacks
     if posts is None:
         raise NotSupported("delivery.mode: events are polled here, and sent to nobody", code="delivery_mode")
-    if caller.restrictions.approval is Approval.EVERY_WRITE:
-        raise Restricted("Everything that this credential changes waits for an approval, and no subscription does; it may poll")
+    require_no_approval(caller)
     check_event_name(params.name, ctx)
     check_signing_secret(params.secret)
     await check_callback_address(ctx, params.url)
@@ -220,6 +220,18 @@ async def subscribe_mcp_events(ctx: Ctx, params: EventSubscription, caller: Call
     answer = await ctx.settle_result(keep_subscription, ctx=ctx, request=request)
     ctx.deps.wake_worker()
     return answer
+
+
+def require_no_approval(caller: Caller) -> None:
+    """Raises Restricted for a credential whose new webhook endpoints wait for a person: no subscription waits."""
+    held = caller.restrictions
+    if held.approval is Approval.EVERY_WRITE:
+        raise Restricted("Everything that this credential changes waits for an approval, and no subscription does; it may poll")
+    if any(exceeds_free_amount(limit, SpendKind.OPEN) for limit in held.limits):
+        raise Restricted(
+            "This credential has a limit of money, with which the address of a webhook waits for an approval, and no subscription does; "
+            "it may poll"
+        )
 
 
 def is_proven(connection: Connection, *, caller: Caller, url: str, now: float) -> bool:

@@ -11,11 +11,10 @@ from starlette.templating import Jinja2Templates
 from operations.people.session_tokens import with_included_scopes
 from operations.web_pages import page_templates
 
-# ISO 4217: what has no hundredth, and what has thousandths. Not from CLDR, which counts the digits that are used every day (none for the
-# dinar of Serbia), where amounts here are in the minor units that the payment processor counts.
-WHOLE_CURRENCIES = frozenset(
-    ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"]
-)
+# What has no hundredth, and what has thousandths, as the payment processor counts amounts. Not from CLDR, which counts the digits that are
+# used every day (none for the dinar of Serbia), nor from ISO 4217: the crown of Iceland and the shilling of Uganda, which have no
+# hundredths any more, are still counted in them there, and the ariary of Madagascar is counted whole.
+WHOLE_CURRENCIES = frozenset(["BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF"])
 THOUSANDTH_CURRENCIES = frozenset(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"])
 
 
