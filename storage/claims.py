@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_one, changes_rows, unindexed, writes
+from storage.engine.sql import BigInt, Command, Connection, Query, TableDescription, changes_one, changes_rows, runs_only, unindexed, writes
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -203,6 +203,7 @@ def take_claim(
         raise ClaimAnswered(found)
 
 
+@runs_only(READ_CLAIM)
 def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
     """The row of a key, or None where there is none, or its retention has ended at `now` (Unix seconds)."""
     digest = key_digest(organisation, operation, key)

@@ -20,7 +20,7 @@ from registry.errors import CommitUnknown, StoreUnavailable
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.database_url import conninfo, has_no_connection_left
 from storage.engine.session import COLLISION_ERRORS, END_BACKEND, NO_ANSWER, UNIQUE_VIOLATION, Backend, Session, SessionPool
-from storage.engine.sql import Connection, P, T, is_run_in_thread, postgresql_dialect
+from storage.engine.sql import Connection, Dialect, P, Statement, T, is_run_in_thread, postgresql_dialect
 
 
 class PostgresCall(Generic[T]):
@@ -29,6 +29,7 @@ class PostgresCall(Generic[T]):
     __slots__ = (
         "_lock",
         "_session",
+        "alone",
         "answer",
         "began",
         "begun",
@@ -43,10 +44,17 @@ class PostgresCall(Generic[T]):
     )
 
     def __init__(
-        self, call: Callable[[Connection], T], loop: AbstractEventLoop, *, read_only: bool, long: bool, began: float = 0.0
+        self,
+        call: Callable[[Connection], T],
+        loop: AbstractEventLoop,
+        *,
+        read_only: bool,
+        long: bool,
+        began: float = 0.0,
+        alone: bool = False,
     ) -> None:
-        """`began`: monotonic seconds, as are those of `placed`."""
-        self.call, self.loop, self.read_only, self.long = call, loop, read_only, long
+        """`began`: monotonic seconds, as are those of `placed`. `alone`: it is one SELECT, and needs no transaction."""
+        self.call, self.loop, self.read_only, self.long, self.alone = call, loop, read_only, long, alone
         self.answer: Future[T] = loop.create_future()
         self.begun = loop.time()
         self.began = began
@@ -75,7 +83,7 @@ class PostgresCall(Generic[T]):
             self._session = session
             self.may_be_committed = False
             self._require_wanted()
-        return session.run(self.call, read_only=self.read_only, long=self.long, before_commit=self._before_commit)
+        return session.run(self.call, read_only=self.read_only, long=self.long, alone=self.alone, before_commit=self._before_commit)
 
     def cut(self) -> Backend | None:
         """End it, which its caller hears from the thread; returns the server's process that may still have it."""
@@ -184,7 +192,10 @@ class PostgresStore:
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading function in a thread; all its statements see one snapshot."""
-        return await self._submit(lambda connection: fn(connection, *args, **kwargs), read_only=True, long=is_run_in_thread(fn))
+        alone = is_one_select(fn, self._dialect)
+        return await self._submit(
+            lambda connection: fn(connection, *args, **kwargs), read_only=True, long=is_run_in_thread(fn), alone=alone
+        )
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function in a thread and commit. It may run again after a deadlock: it is a pure database function.
@@ -206,14 +217,14 @@ class PostgresStore:
             if self._look_due is not None:
                 self._look_due.cancel()
 
-    async def _submit(self, call: Callable[[Connection], T], *, read_only: bool, long: bool) -> T:
+    async def _submit(self, call: Callable[[Connection], T], *, read_only: bool, long: bool, alone: bool = False) -> T:
         if self._closing:
             raise StoreUnavailable("the store is closing")
         loop = asyncio.get_running_loop()
         if self._away:
             self._keep_recovering(loop)
             raise StoreUnavailable(NO_ANSWER)
-        submitted = PostgresCall(call, loop, read_only=read_only, long=long, began=self.signals.clock.monotonic())
+        submitted = PostgresCall(call, loop, read_only=read_only, long=long, began=self.signals.clock.monotonic(), alone=alone)
         self._calls[cast("PostgresCall[object]", submitted)] = None
         self._threads.submit(self._run, submitted).add_done_callback(partial(self._come_back, submitted))
         self._look_later(loop)
@@ -375,6 +386,12 @@ class PostgresStore:
         except (TimeoutError, OSError):
             return False
         return True
+
+
+def is_one_select(fn: object, dialect: Dialect) -> bool:
+    """Whether a storage function is one SELECT, which sees one snapshot without a transaction around it."""
+    statement = getattr(fn, "statement", None)
+    return isinstance(statement, Statement) and statement.text(dialect).sql.startswith("SELECT ")
 
 
 async def end_backend(connection: psycopg.AsyncConnection[tuple[object, ...]], backend: Backend) -> None:

@@ -93,14 +93,23 @@ class Session:
             raise session_refusal(error) from error
 
     def run(
-        self, call: Callable[[Connection], T], *, read_only: bool, long: bool = False, before_commit: Callable[[], None] = lambda: None
+        self,
+        call: Callable[[Connection], T],
+        *,
+        read_only: bool,
+        long: bool = False,
+        alone: bool = False,
+        before_commit: Callable[[], None] = lambda: None,
     ) -> T:
         """Run a function in a transaction. A connection that broke while idle is replaced once. `before_commit` may refuse the commit.
 
+        `alone`: the function is one SELECT, which needs neither BEGIN nor COMMIT, two round trips of three.
         CommitUnknown when it broke during the COMMIT; by then the server's process of it has ended, or `backend` names it still.
         """
         fresh = self._raw is None
         try:
+            if alone and not long:
+                return self._select(call)
             return self._attempt(call, read_only, long, before_commit)
         except COLLISION_ERRORS:
             raise
@@ -124,7 +133,7 @@ class Session:
                 raise session_refusal(error) from error
             self.close()
         # Nothing was committed, so the function may run again, on a new connection.
-        return self.run(call, read_only=read_only, long=long, before_commit=before_commit)
+        return self.run(call, read_only=read_only, long=long, alone=alone, before_commit=before_commit)
 
     def cut(self) -> None:
         """End the connection from another thread: whoever waits for the server in `run` hears that it broke. It is not used again."""
@@ -157,6 +166,15 @@ class Session:
                 self.close()
                 raise
         return self._raw
+
+    def _select(self, call: Callable[[Connection], T]) -> T:
+        raw = self._connected()
+        raw.autocommit = True
+        try:
+            return call(Connection(cast(DriverConnection, raw), self._dialect))
+        finally:
+            if not raw.closed:  # that it broke says the error which is under way
+                raw.autocommit = False
 
     def _attempt(self, call: Callable[[Connection], T], read_only: bool, long: bool, before_commit: Callable[[], None]) -> T:
         raw = self._connected()

@@ -439,6 +439,11 @@ def is_run_in_thread(fn: object) -> bool:
 StorageFunction: TypeAlias = Callable[Concatenate[Connection, P], T]
 
 
+def runs_only(statement: Statement) -> Callable[[StorageFunction[P, T]], StorageFunction[P, T]]:
+    """Marks a storage function that runs this statement, once, and no other."""
+    return lambda fn: vars(fn).update(statement=statement) or fn
+
+
 class DeclaredStatement(Statement):
     """A statement that is written as a function with keyword-only parameters, which builds it once per dialect.
 
@@ -505,7 +510,7 @@ def statement_function(
         return read(connection.driver.execute(sql, {**literals, **values} if literals else values))
 
     update_wrapper(run, declare)
-    vars(run)["statement"] = statement  # for tests, which look at every statement
+    vars(run)["statement"] = statement  # for `is_one_select`, and for tests, which look at every statement
     return run
 
 

@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
-from storage.engine.sql import Connection
+from storage.engine.sql import Connection, one_row
 from storage.engine.store import Store, open_store
-from tests.storage.counters import bump, insert, insert_many, names, total_count, value_of
+from storage.organisations import ChangeTable
+from tests.storage.counters import bump, insert, insert_many, insert_then_fail, names, total_count, value_of
 
 pytestmark = pytest.mark.postgres
 
@@ -92,6 +94,39 @@ async def test_a_read_sees_one_snapshot(store: Store) -> None:
     await store.write(insert, "b", value=1)
     written.set()
     assert await reading == (1, 1)
+
+
+@one_row(str)
+def isolation() -> sa.Executable:
+    return sa.select(sa.func.current_setting("transaction_isolation").label("isolation"))
+
+
+@one_row(int)
+def bumped(*, name: str) -> sa.Executable:
+    table = ChangeTable.table
+    return sa.update(table).where(table.c.name == name).values(value=table.c.value + 1).returning(table.c.value)
+
+
+async def test_a_read_of_one_select_needs_no_transaction_and_the_next_call_has_one_again(store: Store) -> None:
+    assert await store.read(isolation) == "read committed"
+    assert await store.read(lambda connection: isolation(connection)) == "repeatable read"
+    assert await store.read(isolation) == "read committed"
+    with pytest.raises(LookupError):
+        await store.write(insert_then_fail, "a")
+    assert await store.read(names) == []
+
+
+async def test_a_statement_that_writes_is_refused_to_a_reader(store: Store) -> None:
+    await store.write(insert, "a", value=1)
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        await store.read(bumped, name="a")
+    assert await store.read(value_of, "a") == 1
+
+
+async def test_a_select_whose_connection_broke_while_idle_has_another(store: Store, postgres: str) -> None:
+    await asyncio.gather(*(store.read(isolation) for _ in range(8)))
+    await asyncio.to_thread(end_sessions, postgres)
+    assert await asyncio.gather(*(store.read(isolation) for _ in range(8))) == ["read committed"] * 8
 
 
 async def test_a_function_that_goes_on_after_a_failed_statement_is_refused_instead_of_half_lost(store: Store) -> None:

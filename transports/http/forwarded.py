@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple, cast
 
@@ -12,6 +13,7 @@ ClientNetwork = IPv4Network | IPv6Network
 LOOPBACK_NETWORKS: tuple[ClientNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 
+@lru_cache(4096)
 def network_of(address: str) -> str:
     """The IPv4 address, or the IPv6 network of 64 bits, that a client's address is in; a text that is no address is itself."""
     found = parse_address(address)
