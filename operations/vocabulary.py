@@ -58,7 +58,7 @@ def list_page(rows: list[ListItem], limit: int) -> ListOf[ListItem]:
 def unknown_last_id(thing: str) -> BadRequest:
     """The refusal of a `starting_after` that names no `thing` (a singular noun) of the caller's."""
     hint = f"Give the `id` of the last {thing} of the page before, or leave it out for the newest"
-    return BadRequest(f"starting_after: none of your {thing}s has this id", param="starting_after", hint=hint)
+    return BadRequest(f"starting_after: you have no {thing} with this id", param="starting_after", hint=hint)
 
 
 def without_default(schema: dict[str, JsonValue]) -> None:

@@ -101,7 +101,7 @@ async def test_a_page_behind_nothing_is_refused(stage: MoneyStage) -> None:
     async with stage.http() as http:
         said = await http.get("/v1/operator-billing/charges", params={"starting_after": "ch_theirs"})
     assert (said.status_code, said.json()["param"], said.json()["error"]) == snapshot(
-        (400, "starting_after", "starting_after: none of your charges has this id")
+        (400, "starting_after", "starting_after: you have no charge with this id")
     )
 
 

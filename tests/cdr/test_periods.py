@@ -86,7 +86,7 @@ async def test_at_most_24_come_at_once_newest_first_and_the_rest_behind_them(htt
     unknown = (await http.get(PERIODS, params={"starting_after": "per_nonesuch"})).json()
     assert without_request_id(unknown) == snapshot(
         {
-            "error": "starting_after: none of your periods has this id",
+            "error": "starting_after: you have no period with this id",
             "code": "invalid_request",
             "param": "starting_after",
             "hint": "Give the `id` of the last period of the page before, or leave it out for the newest",
