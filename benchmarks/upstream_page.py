@@ -6,6 +6,7 @@ from statistics import median
 from benchmarks.names import CLIENT, HTTPX, HTTPX_TUNED, OURS, PROXY, UPSTREAM
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
+MOST_TIMES = 1.5
 LINE, RULES, LINES, SOME = "one line", "50 MB of prices", "10,000 lines", "20 of 10,000 lines"
 BESIDE = (HTTPX, HTTPX_TUNED, PROXY, CLIENT, UPSTREAM)
 
@@ -28,13 +29,35 @@ upstream itself it is what the caller needs to hold the answer, and the last col
 this service passes the bytes; the gateways of FastAPI decode and encode. Of the lists every gateway decodes all lines,
 lifts, strips and sorts them, and encodes all or the first 20.
 """
+WHY_ADDED = """
+Why the aim of 0.3 ms is missed: our client alone adds {client:.2f} of it, and a proxy that does nothing but receive, ask and answer
+{proxy:.2f}. What is ours is the rest, {rest:.2f} ms: key, connection, quota, the line checked and stripped, audit row and log line.
+"""
+WHY_BIG = """
+Why 50 MB take longer than {aim:g} x: every byte is received and sent once more, which is {cpu:.0f} ms of CPU here. The machine has
+two cores: who asks directly has one of them and the stand-in the other, and this service takes its time from both.
+"""
 
 
 def section(rows: Sequence[Row]) -> str:
     """All of it."""
     lines = [row for row in rows if row["case"] == LINE]
-    parts = ["## Calls to the charging system\n", NOTE, "### One line by ICCID\n", versus(lines, BESIDE), f"{latency(lines)}\n"]
-    return "\n".join([*parts, "### Big answers\n", BIG_NOTE, bigs(rows)])
+    parts = [
+        "## Calls to the charging system\n",
+        NOTE,
+        "### One line by ICCID\n",
+        versus(lines, BESIDE),
+        f"{latency(lines)}\n",
+        why_added(lines),
+    ]
+    cpu = middle(of(rows, OURS, case=RULES), "cpu_ms")
+    return "\n".join([*parts, "### Big answers\n", BIG_NOTE, bigs(rows), WHY_BIG.format(aim=MOST_TIMES, cpu=cpu)])
+
+
+def why_added(lines: Sequence[Row]) -> str:
+    """What of the added latency is whose."""
+    ours, proxy, client = (median(added(lines, name)) for name in (OURS, PROXY, CLIENT))
+    return WHY_ADDED.format(client=client, proxy=proxy, rest=ours - proxy)
 
 
 def added(lines: Sequence[Row], contestant: str) -> list[float]:
@@ -77,7 +100,7 @@ def aims(rows: Sequence[Row]) -> list[Aim]:
         value = median(ratios(rows, rival, case=LINE, connections=64))
         found.append(Aim(f"get_subscriber against {rival}, c=64", ">= 8", f"{value:.2f}", value >= 8))
     times = median(against(of(rows, OURS, case=RULES), of(rows, UPSTREAM, case=RULES)))
-    found.append(Aim("50 MB passed on against asking directly, time", "<= 1.5", f"{times:.2f}", times <= 1.5))
+    found.append(Aim("50 MB passed on against asking directly, time", f"<= {MOST_TIMES:g}", f"{times:.2f}", times <= MOST_TIMES))
     latencies = median(added([row for row in rows if row["case"] == LINE], OURS))
     found.append(Aim("get_subscriber, added median latency at c=1", "<= 0.3 ms", f"{latencies:.2f} ms", latencies <= 0.3))
     return found
