@@ -93,7 +93,7 @@ def passes(name: str, command: list[str]) -> bool:
 HELP = f"""\
 usage: python3 ./run test [--whole | FILES OR OPTIONS OF PYTEST]
 
-  run test              the checks, every quick test, and one in {draw.ONE_IN} of the long tests and of the operations
+  run test              the checks, every quick test, and one in {draw.ONE_IN} of the long tests, the cases and the operations
   run test --whole      the checks and all tests: half an hour or more on two cores; before a release
   run test tests/kill   all tests of what is named, by pytest alone; -h shows its options
 

@@ -222,6 +222,7 @@ def owners(connection: Connection) -> Counter[str]:
     return Counter(organisation for (organisation,) in fetched(connection, "select organisation from delivery where lease is not null"))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("rows", [60, 400, BEHIND])  # within the first view, within the second, behind both
 def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their_backlogs(opened: Opened, rows: int) -> None:
     with opened() as connection:

@@ -94,6 +94,7 @@ async def test_each_attempt_has_the_same_id_and_body_and_a_timestamp_of_its_own(
     assert await office.states(event) == [("delivered", ["status:500", "ok"])]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", range(3))
 async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attempt_has_a_new_worker(office: PostOffice, seed: int) -> None:
     ids, times = JitterIds(office.clock, seed), list[float]()

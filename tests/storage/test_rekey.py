@@ -233,6 +233,7 @@ async def nothing() -> None:
     """Nobody else is there."""
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("column", [1, 2], ids=["secret", "previous_secret"])
 async def test_a_secret_rotated_meanwhile_is_kept_and_both_open_afterwards(store: Store, column: int) -> None:
     await store.write(fill, OLD)
