@@ -105,6 +105,7 @@ async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(
     await sender.aclose()
 
 
+@pytest.mark.long
 async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldest_first(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status_answer("200 OK")) as quick:

@@ -177,6 +177,7 @@ async def test_a_410_disables_the_endpoint_at_once(on_both: PostOffice) -> None:
     assert await office.states(after) == []
 
 
+@pytest.mark.long
 async def test_120_hours_of_failures_only_disable_and_what_waits_can_be_replayed(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status_answer("500 Oops")) as there:
