@@ -27,6 +27,9 @@ TYPES = "types (basedpyright)"
 YIELDING = 5
 """How much the check of the types stands back: it takes the time that tests spend waiting, and lengthens none of them much."""
 
+LONGEST_CHECK = 600
+"""For so many seconds a check may be waited for."""
+
 
 class Types:
     """The check of the types. It takes a minute of one core, so it runs beside the tests."""
@@ -44,8 +47,11 @@ class Types:
 
     def said(self) -> str | None:
         """Waits for it; what it found, or nothing when there is nothing wrong."""
-        if self._process.wait() == 0:
-            return None
+        try:
+            if self._process.wait(LONGEST_CHECK) == 0:
+                return None
+        except subprocess.TimeoutExpired:
+            return f"it has not ended {LONGEST_CHECK // 60} minutes after the tests"
         self._output.seek(0)
         return self._output.read().strip() or "it ended without a word"
 
@@ -62,7 +68,9 @@ class Summary:
     def __init__(self, failed: list[str], types: Types) -> None:
         self.failed, self._types = failed, types
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.INTERRUPTED:  # whoever wants to stop does not wait for the types
+            return
         wrong = self._types.said()
         terminalreporter.section("checks")
         if wrong is not None:
@@ -83,6 +91,7 @@ def passes(name: str, command: list[str]) -> bool:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=LONGEST_CHECK,
     )
     print(f"{'passed' if done.returncode == 0 else 'FAILED'} in {time.perf_counter() - started:.1f} s", flush=True)
     if done.returncode != 0:
@@ -93,7 +102,7 @@ def passes(name: str, command: list[str]) -> bool:
 HELP = f"""\
 usage: python3 ./run test [--whole | FILES OR OPTIONS OF PYTEST]
 
-  run test              the checks, every quick test, and one in {draw.ONE_IN} of the long tests and of the operations
+  run test              the checks, every quick test, and one in {draw.ONE_IN} of the long tests, the cases and the operations
   run test --whole      the checks and all tests: half an hour or more on two cores; before a release
   run test tests/kill   all tests of what is named, by pytest alone; -h shows its options
 

@@ -1,13 +1,14 @@
 """Which of the long tests one run tries: a share that each commit draws anew, so that between them the commits try all.
 
-All tests together take half an hour of two cores, and nobody waits for that after every change. Most of it is spent in two kinds. Some
+All tests together take half an hour of two cores, and nobody waits for that after every change. Most of it is spent in three kinds. Some
 tests are long by themselves: they kill servers, drive a browser, make clients in other languages, run a month. They have the mark `long`.
 Others are sweeps: they ask each of two hundred operations the same thing at both doors. Their rows go through `drawn`, so that what is not
-drawn is not even collected. An operation is drawn for all sweeps at once.
+drawn is not even collected. An operation is drawn for all sweeps at once. And others ask one rule of many cases, each of them quick: they
+have the mark `cases`, and of each of these one case is tried in every run.
 
-`python3 ./run test` draws one in eight of both. What is drawn follows from a key, the hash of the commit: the workers of a run agree, a red
-run is repeated exactly by `TEST_DRAW=KEY python3 ./run test`, and the next commit draws others. `run test --whole` runs all. Where files
-or options are named nothing is drawn away, and neither is what the last commit has changed, or what is not committed yet.
+`python3 ./run test` draws one in eight of all three. What is drawn follows from a key, the hash of the commit: the workers of a run
+agree, a red run is repeated exactly by `TEST_DRAW=KEY python3 ./run test`, and the next commit draws others. `run test --whole` runs all.
+Where files or options are named nothing is drawn away, and neither is what the last commit has changed, or what is not committed yet.
 
 A drawn run does not prove that a long test which it left out still passes: an edit that breaks one may be found only some commits later
 (after ten commits one in four of them has still not been tried, after 35 one in a hundred), so before a release all are run.
@@ -34,8 +35,8 @@ ALWAYS = frozenset(
     )
 )
 """Operations that every run asks: one of each way to go wrong that would be felt first."""
-LARGE = 60
-"""A commit that changes more files than these is a merge or a sweep."""
+LARGE = 20
+"""A commit that changes more files than these is a merge or a sweep: to try all of its tests in full would take minutes."""
 Row = TypeVar("Row")
 
 
@@ -134,7 +135,7 @@ def names(said: str | None) -> set[str]:
 def told(key: str, counts: Sequence[int]) -> str:
     """The line that says what was drawn, and what to do about it."""
     long, of_long, rows, of_rows = counts
-    return f"drawn by {key}: {long} of {of_long} long tests, {rows} of {of_rows} operations ({ways(key)})"
+    return f"drawn by {key}: {long} of {of_long} long tests and cases, {rows} of {of_rows} operations ({ways(key)})"
 
 
 def ways(key: str) -> str:

@@ -3,13 +3,14 @@
 It is apart from tests/draw.py because the test command reads that file before pytest begins, and pytest imports its plugins itself.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from xdist.workermanage import WorkerController
 
-from tests.draw import ONE_IN, TALLY, Draw, changed_files, relative, told, ways
+from tests.draw import ONE_IN, TALLY, Draw, changed_files, number, relative, told, ways
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ LEFT_OUT: list[LeftOut] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--draw", default="", metavar="KEY", help="try a share of the long tests and of the operations, drawn by KEY")
+    parser.addoption("--draw", default="", metavar="KEY", help="try a share of the long tests, the cases and the operations, drawn by KEY")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,21 +41,28 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 def pytest_report_header() -> str | None:
     key = TALLY.draw.key
-    return f"drawn by {key}: one in {ONE_IN} of the long tests and of the operations ({ways(key)})" if key else None
+    return f"drawn by {key}: one in {ONE_IN} of the long tests, of the cases of a rule and of the operations ({ways(key)})" if key else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that bears the mark is drawn by its own name; where its file or class does, by the name of that, with all others in it."""
+    """A test that bears the mark is drawn by its own name; where its file or class does, by the name of that, with all others in it.
+
+    Cases of a test with the mark `cases` are drawn by their own names, and one of them always is.
+    """
     draw = TALLY.draw
     if not draw.key:
         return
-    left_out: list[pytest.Item] = []
+    cases: defaultdict[str, list[str]] = defaultdict(list)
     for item in items:
         bearer = next((node for node, _ in item.iter_markers_with_node("long")), None)
-        if bearer is not None:
-            chosen = relative(str(item.path)) in draw.changed or draw.takes(bearer.nodeid)
-            TALLY.long[item.nodeid] = chosen
-            left_out += [] if chosen else [item]
+        of_many = bearer is None and item.get_closest_marker("cases") is not None
+        if bearer is not None or of_many:
+            TALLY.long[item.nodeid] = relative(str(item.path)) in draw.changed or draw.takes((bearer or item).nodeid)
+        if of_many:
+            cases[item.nodeid.partition("[")[0]].append(item.nodeid)
+    for names in cases.values():
+        TALLY.long[min(names, key=lambda name: (not TALLY.long[name], number(draw.key, name)))] = True
+    left_out = [item for item in items if not TALLY.long.get(item.nodeid, True)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if TALLY.long.get(item.nodeid, True)]

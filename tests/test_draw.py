@@ -9,7 +9,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from tests import command, draw
-from tests.draw import ALWAYS, ONE_IN, TALLY, Draw, changed_files, drawn, usual_key
+from tests.draw import ALWAYS, LARGE, ONE_IN, TALLY, Draw, changed_files, drawn, usual_key
 from tests.harness.processes import ROOT
 
 KEYS = [f"commit-{number}" for number in range(80)]
@@ -27,6 +27,17 @@ def test_row(row): ...
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(30))
 def test_long(number): ...
+
+@pytest.mark.cases
+@pytest.mark.parametrize("case", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("number", range(30))
+def test_case(number, case): ...
+
+@pytest.mark.cases
+@pytest.mark.parametrize("number", range(2))
+class TestFew:
+    def test_one(self, number): ...
+    def test_other(self, number): ...
 
 def test_quick(): ...
 """
@@ -63,10 +74,13 @@ def test_a_key_draws_the_same_tests_again_and_another_key_draws_others(folder: P
     (first, _), (again, _), (other, _) = (collected(folder, *words, key) for key in ("3fa2c1", "3fa2c1", "77aa00"))
     everything, _ = collected(folder, "--collect-only", "-q")
     assert first == again != other
-    assert len(everything) == 30 + 30 + 1 + 100
+    assert len(everything) == 30 + 30 + 60 + 4 + 1 + 100
     assert "test_few.py::test_quick" in first & other
     for kind in ("test_row", "test_long"):
         assert 1 <= len([each for each in first if kind in each]) <= 15
+    assert 1 <= len([each for each in first if "test_case" in each]) <= 20
+    for each in "::test_case[", "TestFew::test_one[", "TestFew::test_other[":  # of cases one is always drawn
+        assert any(each in name for name in first) and any(each in name for name in other)
     for name in "abcdefghij":  # what bears the mark as a file is drawn as a file
         assert len([each for each in first if each.startswith(f"test_{name}.py")]) in (0, 10)
 
@@ -76,9 +90,10 @@ def test_a_run_on_workers_says_what_was_drawn_and_how_to_repeat_it(folder: Path)
     drawn, _ = collected(folder, "--collect-only", "-q", "--draw", "3fa2c1")
     long = len([each for each in drawn if "test_row" not in each and "test_quick" not in each])
     rows = len([each for each in drawn if "test_row" in each])
-    assert f"drawn by 3fa2c1: one in {ONE_IN} of the long tests and of the operations" in said
-    assert f"drawn by 3fa2c1: {long} of 130 long tests, {rows} of 30 operations (TEST_DRAW=3fa2c1 repeats it, run test --whole" in said
-    assert f"{len(drawn)} passed, {130 - long} deselected" in said
+    assert f"drawn by 3fa2c1: one in {ONE_IN} of the long tests, of the cases of a rule and of the operations" in said
+    counted = f"{long} of 194 long tests and cases, {rows} of 30 operations"
+    assert f"drawn by 3fa2c1: {counted} (TEST_DRAW=3fa2c1 repeats it, run test --whole" in said
+    assert f"{len(drawn)} passed, {194 - long} deselected" in said
 
 
 def test_of_few_rows_one_is_always_drawn_and_what_has_changed_is_tried_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +129,7 @@ def test_what_is_worked_on_is_what_the_last_commit_changed_unless_it_is_a_merge(
 
     monkeypatch.setattr(draw, "git", said)
     assert changed_files() == {"tests/kill/test_kills.py", "run", "tests/new.py"}
-    last += [f"tests/{number}.py" for number in range(60)]
+    last += [f"tests/{number}.py" for number in range(LARGE)]
     assert changed_files() == {"run", "tests/new.py"}
     monkeypatch.setattr(draw, "git", lambda *_: None)
     assert changed_files() == frozenset()

@@ -140,6 +140,7 @@ async def test_no_value_of_any_field_is_a_fault_and_a_refusal_changes_nothing(wo
     assert faults == [] == world.faults
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("member", ["mcc", "mnc", "country", "used_bytes", "status", "unknown"])
 async def test_no_member_of_an_observation_is_a_fault(world: World, member: str) -> None:
     async with world.client(INTERNAL) as bridge:

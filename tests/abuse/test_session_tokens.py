@@ -99,6 +99,7 @@ FORGED = {
 }
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("how", FORGED)
 async def test_a_forged_token_is_a_401_that_repeats_nothing_of_it(scene: Scene, how: str, door: str) -> None:
@@ -171,6 +172,7 @@ async def test_who_signed_up_here_is_linked_to_the_provider_s_name_once_by_a_ver
     assert await subject_of(scene, person) == "ada"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("verified", [False, None, "true", 1, "1", [True], {}, "yes"], ids=str)
 async def test_an_address_that_is_not_verified_links_nobody(scene: Scene, verified: object) -> None:
     person = await known_by_address(scene, "ada@example.com")

@@ -38,6 +38,7 @@ async def refusals(shop: OrdersShop, method: str, path: str, headers: list[str |
     return found
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.9")
 @pytest.mark.rule("4.6.11")
 @pytest.mark.rule("5.1.3")

@@ -26,6 +26,7 @@ async def careless(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGener
         yield world
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("credential", ["Bearer", "Bearer ", "Bearer  ", "bearer    ", "Bearer \t", "Bearer undefined", "Bearer null", ""])
 async def test_a_blank_internal_key_admits_nobody(careless: World, credential: str) -> None:
     async with careless.client() as http:

@@ -51,6 +51,7 @@ def strings(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 async def test_a_hostile_line_name_is_a_value_over_mcp_and_stays_as_it_is_over_http(house: ServiceHouse, name: str) -> None:
     secret, line = await stage(house)

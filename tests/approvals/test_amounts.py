@@ -14,6 +14,7 @@ FIXTURES = (bench, database_url)
 FREE = SpendLimits(approve_above=euros(5))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("limits", "asked", "status"),
     [
@@ -33,6 +34,7 @@ async def test_a_purchase_waits_above_the_free_amount(bench: LimitBench, limits:
         assert cast("dict[str, Any]", said.json["approval"])["money"] == [due]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", [purchases.open_ways, purchases.leave_unsaid], ids=lambda each: each.id)
 @pytest.mark.parametrize(
     ("limits", "status"),

@@ -137,6 +137,7 @@ async def test_a_stranger_finds_no_request_of_another_organisation(office: Appro
     assert await office.hooks() == 0
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("loss", ["revoked", "left", "tier"])
 async def test_an_asker_who_lost_the_right_makes_the_request_void(office: ApprovalOffice, his: Browser, loss: str) -> None:
     store, now = office.site.service.store, office.site.clock.now()

@@ -233,6 +233,7 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: A
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", ["unauthorized", "busy", "broken", "breaks_off", "cut_short", "filtered", "garbage", "error_event"])
 async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_said(stage: AssistantStage, fault: ModelFault) -> None:
     stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))

@@ -48,6 +48,7 @@ def looking_twice(heard: ModelRequest) -> ModelTurn:
     return ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("change", "statuses"),
     [

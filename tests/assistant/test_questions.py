@@ -83,6 +83,7 @@ async def test_every_question_the_simulated_model_understands_is_asked_here() ->
     assert [question.tool for question in QUESTIONS] == [skill.tool for skill in FLEET_SKILLS]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("question", QUESTIONS, ids=[question.text for question in QUESTIONS])
 async def test_a_question_is_answered_from_what_the_tools_say(stage: AssistantStage, question: Question) -> None:
     stage.follow(fleet_script)

@@ -30,6 +30,7 @@ def looking(heard: ModelRequest) -> ModelTurn:
     return ModelTurn(str(heard.results[0]["status"])) if heard.results else ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("depth", [250, 251, 252])
 async def test_an_answer_at_the_edge_of_what_json_holds_is_a_tools_failure_and_not_the_chats(stage: AssistantStage, depth: int) -> None:
     def nested(answer: Any) -> bytes:

@@ -87,6 +87,7 @@ def test_round_trips_are_turns_from_asking_to_hearing_until_the_next_transaction
     assert of_postgres([f"2026-11-27 10:00:00.000000\t{line}" for line in told]) == (3, 4)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 async def test_an_event_adds_a_statement_to_its_transaction_and_no_round_trip(postgres: str, tmp_path: Path) -> None:
     store = open_store(postgres, pool=1)

@@ -91,6 +91,7 @@ async def test_a_restricted_account_is_pending_again(house: ServiceHouse) -> Non
     assert (await stored(house, caller) or pytest.fail()).status == "pending"
 
 
+@pytest.mark.cases
 @pytest.mark.rule("3.5.2")
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
 @pytest.mark.parametrize("path", [STATUS, FULL])

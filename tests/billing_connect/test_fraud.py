@@ -155,6 +155,7 @@ async def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(house: Se
     assert len(house.world.payments.faults.queue) == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", [REVIEWS, LISTS])
 @pytest.mark.parametrize(
     ("kind", "code"),
@@ -168,6 +169,7 @@ async def test_a_list_of_a_processor_that_fails_is_no_empty_list(house: ServiceH
     assert (status, body["code"]) == (502, code)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
 async def test_a_decision_that_was_not_heard_of_is_unknown(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)

@@ -94,6 +94,7 @@ async def test_a_new_account_that_is_a_neighbours_is_not_kept(house: ServiceHous
     assert "Neighbour" not in str(body) and await status_in_store(house, organisation) is None
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("refused", "code", "said"),
     [
@@ -147,6 +148,7 @@ async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(h
     assert len(await connected_accounts(house)) == 2
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "address",
     [

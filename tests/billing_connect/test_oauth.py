@@ -384,6 +384,7 @@ async def test_dashboard_links_are_for_express_accounts(house: ServiceHouse) -> 
     assert (status, body["code"]) == (409, "payments_account_standard")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
 async def test_a_dashboard_link_that_the_processor_does_not_give_is_told_and_may_be_asked_for_again(house: ServiceHouse, kind: Any) -> None:
     link = f"{BILLING_PATH}/connect/dashboard-link"

@@ -21,6 +21,7 @@ async def change(house: ServiceHouse, caller: Credentials, given: dict[str, obje
     return await call_connect(house, caller.secret, "PATCH", SCHEDULE, given, key=key)
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.5.47")
 @pytest.mark.parametrize(
     ("given", "more"),
@@ -77,6 +78,7 @@ async def test_how_a_schedule_is_mended_is_told(house: ServiceHouse, given: dict
     assert (await change(house, caller, given))[1]["hint"] == hint
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("given", "named"),
     [

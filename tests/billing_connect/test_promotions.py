@@ -125,6 +125,7 @@ async def test_a_refused_code_is_free_again(house: ServiceHouse) -> None:
     assert (await make(house, caller, "one", code="taken"))[1] == body
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
 async def test_a_code_whose_making_was_not_heard_of_stays_taken(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller()
@@ -196,6 +197,7 @@ async def test_what_goes_together_is_told_with_the_field_to_change(
     assert (body["param"], body["hint"]) == told
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("percent", [0.01, 0.5, 12.25, 33.33, 57.29, 100, 100.0])
 async def test_a_percentage_is_kept_exactly(house: ServiceHouse, percent: float) -> None:
     caller = await house.world.caller()
@@ -204,6 +206,7 @@ async def test_a_percentage_is_kept_exactly(house: ServiceHouse, percent: float)
     assert (await listed(house, caller))["data"][0]["percent_off"] == percent
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("given", "named"),
     [

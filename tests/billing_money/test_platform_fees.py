@@ -52,6 +52,7 @@ async def test_a_fee_is_earned_once_whatever_is_told_first_and_however_often(sta
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 async def test_an_invoices_fee_is_earned_once_whatever_its_payment_says(stage: MoneyStage, order: tuple[int, ...]) -> None:
     await stage.world.store.write(keep_invoice, organisation=stage.who.organisation, account=PAYEE, id="inv_1")
@@ -82,6 +83,7 @@ async def test_an_invoice_that_another_account_says_was_paid_is_not(stage: Money
     assert await stage.platform_fees() == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("backs", [(40, 100), (100, 40), (40, 40, 100), (100,)])
 async def test_what_is_given_back_of_a_fee_is_taken_back_once(stage: MoneyStage, backs: tuple[int, ...]) -> None:
     sold = charge_json(application_fee="fee_1", metadata={"order": "ord_1"})

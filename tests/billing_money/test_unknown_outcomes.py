@@ -29,6 +29,7 @@ async def charged(shop: MoneyStage) -> str:
     return made
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("way", ["event", "sync"])
 @pytest.mark.parametrize(("kind", "after", "times"), TROUBLES)
 async def test_a_refund_in_trouble_is_made_once_or_not_at_all(shop: MoneyStage, kind: str, after: bool, times: int, way: str) -> None:
@@ -52,6 +53,7 @@ async def test_a_refund_in_trouble_is_made_once_or_not_at_all(shop: MoneyStage, 
         assert final.json()["id"] == refunds[0].id
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("way", ["event", "sync"])
 @pytest.mark.parametrize(("kind", "after", "times"), TROUBLES)
 async def test_a_payout_in_trouble_is_made_once_or_not_at_all(shop: MoneyStage, kind: str, after: bool, times: int, way: str) -> None:

@@ -53,6 +53,7 @@ async def test_three_ways_lead_in(world: World, upstream: httpx.AsyncClient) -> 
     assert await countries(world) == ["FR"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("query", "headers"),
     [

@@ -23,6 +23,7 @@ async def drawn(operator: Operator) -> tuple[str, str, int]:
     return intent["id"], intent["esim"]["iccid"], row.package_id
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("totals", "told"),
     [

@@ -56,6 +56,7 @@ async def test_a_network_of_no_known_country_enters_none(world: World, bridge: h
     assert await countries(world) == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("at", ["2099-01-01T00:00:00", "9999-12-31T23:59:59", None])
 async def test_a_place_is_never_later_than_now(world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient, at: str | None) -> None:
     iccid = (await issued(http))["esim"]["iccid"]
@@ -97,6 +98,7 @@ USAGE = {
 }
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "body",
     [
@@ -122,6 +124,7 @@ async def test_what_says_nothing_of_a_known_line_is_taken_and_not_kept(world: Wo
     assert (await kept(world), await countries(world), await remembered(world)) == ([], [], 1)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("raw", [b"", b"[]", b"null", b"5", b'"x"', b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 40, b'{"a":NaN}'])
 async def test_what_is_no_json_object_is_a_400(world: World, bridge: httpx.AsyncClient, raw: bytes) -> None:
     answer = await bridge.post(PUSHES, content=raw, headers={"content-type": "application/json"})
@@ -129,6 +132,7 @@ async def test_what_is_no_json_object_is_a_400(world: World, bridge: httpx.Async
     assert await remembered(world) == 0
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("changed", "param"),
     [

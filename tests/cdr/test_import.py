@@ -88,6 +88,7 @@ def test_a_csv_file_may_be_written_in_many_ways(place: Path, server: Running) ->
     assert kept(place) == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("name", "words"), [("a.jsonl", ()), ("a.NDJSON.gz", ()), ("a.txt", ("--format", "jsonl")), ("a", ("--format", "jsonl"))]
 )

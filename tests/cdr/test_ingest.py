@@ -92,6 +92,7 @@ async def test_a_batch_of_1000_sent_five_times_at_once_is_stored_once(http: http
     assert_exact(kept)
 
 
+@pytest.mark.long
 async def test_a_thousand_of_the_largest_records_are_one_batch(http: httpx.AsyncClient) -> None:
     widest = {"network": "\N{LATIN SMALL LETTER A WITH DIAERESIS}" * 64, "country": "SE", "bytes_up": 10**12, "bytes_down": 10**12}
     answer = await send(http, *(event(f"{number:128}".replace(" ", "~"), number % 3, **widest) for number in range(1000)))

@@ -26,6 +26,7 @@ async def states(http: httpx.AsyncClient) -> list[tuple[str, int | None]]:
     return [(row["status"], row["closed_at"]) for row in await periods(http)]
 
 
+@pytest.mark.cases
 @pytest.mark.rule("2.8.1")
 @pytest.mark.parametrize(
     ("used", "closes"),

@@ -176,6 +176,7 @@ async def test_a_key_held_to_a_line_plans_and_assigns_packages_to_it(stage: Chan
     assert ((await stage.read(plan["id"]))["counts"]["done"], len(line.packages)) == (1, had + 1)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("narrowing", [{"calls_per_day": 500}, {"approval": Approval.EVERY_WRITE}, {"no_admin": True}])
 async def test_a_key_with_a_restriction_cancels_no_set_of_somebody_else(stage: ChangeStage, narrowing: dict[str, Any]) -> None:
     (line,) = stage.lines("ACTIVE")[:1]

@@ -29,6 +29,7 @@ def test_after_any_plan_the_network_is_what_the_set_says(first: int) -> None:
     assert rows["done "] > PER_TEST
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", BROKE_ONCE)
 def test_a_plan_that_broke_a_promise_once_keeps_it(seed: int) -> None:
     assert run_plan(seed).broken == []

@@ -35,6 +35,7 @@ async def test_lines_of_others_and_of_nobody_are_skipped_as_not_found(both: Chan
     assert [(row["state"], row["code"]) for row in plan["rows"]] == [("skipped", "not_found")] * 2
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("value", "change", "says"),
     [

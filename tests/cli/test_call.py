@@ -76,6 +76,7 @@ def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server
     assert json.loads(again) == json.loads(made.stdout)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("words", "said"),
     [

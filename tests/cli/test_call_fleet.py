@@ -123,6 +123,7 @@ def test_null_can_be_said_of_every_required_field_that_takes_it() -> None:
     assert found >= {"modify_subscriber_voip_plan planId", "modify_subscriber_mobile_plan planId"}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("words", "field"),
     [
@@ -142,6 +143,7 @@ def test_an_operation_on_a_line_shows_its_answer(
     assert code == 0 and field in shown, shown
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("words", "field"),
     [

@@ -92,6 +92,7 @@ def test_a_file_without_a_certificate_stops_the_start_and_is_named(tmp_path: Pat
         assert code == 2 and message.startswith("SERVICE_CA_FILE: ") and why in message
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("url", "accepted"),
     [

@@ -167,6 +167,7 @@ def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, s
         assert not connected()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("given", ["", "\n", "two words", "two\nlines", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07"])
 def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, home: Path) -> None:
     organisation = printed("org", "create", "Acme", cwd=home).strip()

@@ -61,6 +61,7 @@ def test_a_new_esim_attaches_and_an_old_one_when_it_is_named_but_only_once(place
     assert (code, message) == (1, told)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("percent", "crossed"), [("50", [50]), ("80", [50, 80]), ("100", [50, 80, 100])])
 def test_usage_crosses_the_thresholds_of_the_plan(percent: str, crossed: list[int], place: Path, where: dict[str, str]) -> None:
     issued, *reached = triggered("usage.threshold_reached", "--percent", percent, place=place, **where)
@@ -83,6 +84,7 @@ def made_live(place: Path, intent: str) -> None:
         database.commit()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("event", ["esim.first_attach", "usage.threshold_reached"])
 def test_a_live_intent_is_refused_and_stays_as_it_is(event: str, place: Path, where: dict[str, str]) -> None:
     [issued] = triggered("esim.issued", place=place, **where)

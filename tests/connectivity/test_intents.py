@@ -231,6 +231,7 @@ async def test_an_account_that_the_network_does_not_have_draws_nothing(world: Wo
         assert (await http.get(INTENTS)).json()["data"] == []
 
 
+@pytest.mark.cases
 @pytest.mark.rule("2.4.2")
 @pytest.mark.parametrize(
     "metadata",

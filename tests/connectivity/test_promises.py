@@ -116,6 +116,7 @@ async def test_an_adapted_product_below_the_cost_of_its_template_is_warned_of(wo
     assert codes(await define(world, adapt=True, data_mb=3000, price_cents=1)) == ["price_below_cost"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("trouble", [{"drop_before": True}, {"code": 3}, {"malformed": True}, {"status": 503}])
 async def test_a_charging_system_that_is_away_refuses_nothing_and_is_compared_when_it_is_back(
     world: World, trouble: dict[str, Any]

@@ -161,6 +161,7 @@ async def test_what_is_answered_at_once_is_one_page_with_its_length_and_a_look_a
     assert (head.status, head.headers["content-type"]) == (200, "text/html; charset=utf-8")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("path", "pieces"), [("/console/shops", 2), ("/console/money/refunds", 1), ("/console/money/payouts", 1)])
 async def test_pages_of_shops_and_payments_are_the_same_whether_their_frame_was_sent_first_or_nothing_was_waited_for(
     held: HeldNetwork, monkeypatch: pytest.MonkeyPatch, path: str, pieces: int

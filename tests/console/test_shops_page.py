@@ -147,6 +147,7 @@ async def test_a_price_that_is_changed_on_the_page_is_the_price_in_the_shop_and_
     assert "€7.95" in (await buyer.get("/shop/demo")).page.text
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("price", ["0", "ten", "1.234", "-1", "99999999"])
 async def test_what_is_no_price_is_refused_in_its_place_and_kept(demo: Browser, price: str) -> None:
     plan = f"{await demo_shop(demo)}/plans/europe-3gb"

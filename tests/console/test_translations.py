@@ -259,9 +259,17 @@ async def test_approvals_and_the_audit_log_speak_german(office: ApprovalOffice) 
         seen = await browser.get("/console/approvals")
         assert "Webhook-Endpunkt anlegen" in seen.page.text
         assert "Dies legt einen Webhook-Endpunkt an, an den jedes Ereignis als signierter POST geht (url " in seen.page.text
-        assert "Dies legt einen Webhook-Endpunkt an" in (await browser.get("/console")).page.text
         log = await browser.get("/console/organisation/audit")
         assert "Webhook-Endpunkt anlegen" in log.page.text and "Create webhook endpoint" not in log.page.text
+
+
+@pytest.mark.long  # the page waits for a fleet that nobody has read
+async def test_today_speaks_german_of_what_waits_for_an_approval(office: ApprovalOffice) -> None:
+    await office.hook(await office.key(), Idempotency_Key="one")
+    async with office.browser() as browser:
+        browser.http.headers["Accept-Language"] = "de"
+        await office.site.sign_in(browser, ADA_OF_FJORD, "/console/approvals")
+        assert "Dies legt einen Webhook-Endpunkt an" in (await browser.get("/console")).page.text
 
 
 async def test_a_question_and_what_helps_speak_german(demo: Browser, demo_server: DemoConsole) -> None:

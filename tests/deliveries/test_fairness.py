@@ -105,6 +105,7 @@ async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(
     await sender.aclose()
 
 
+@pytest.mark.long
 async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldest_first(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status_answer("200 OK")) as quick:
@@ -222,6 +223,7 @@ def owners(connection: Connection) -> Counter[str]:
     return Counter(organisation for (organisation,) in fetched(connection, "select organisation from delivery where lease is not null"))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("rows", [60, 400, BEHIND])  # within the first view, within the second, behind both
 def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their_backlogs(opened: Opened, rows: int) -> None:
     with opened() as connection:

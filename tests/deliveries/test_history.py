@@ -63,6 +63,7 @@ async def whole(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
             yield office
 
 
+@pytest.mark.long
 async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whole: PostOffice) -> None:
     office = whole
     async with receiver(answers(["200 OK", "500 Oops"])) as listening:
@@ -98,6 +99,7 @@ async def test_nothing_goes_that_is_kept_for_as_long_as_a_setting_allows(whole: 
     assert await office.store.read(count) == (1, 1, 1)
 
 
+@pytest.mark.long
 async def test_a_delivery_of_an_old_event_that_was_sent_again_stays_from_then_on(whole: PostOffice) -> None:
     office = whole
     async with receiver(answers(["200 OK", "410 Gone"])) as listening:

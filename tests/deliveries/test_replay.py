@@ -41,6 +41,7 @@ def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened
         assert fetched(connection, again) == [(FAILED, 10)]
 
 
+@pytest.mark.long
 def test_a_replay_since_a_moment_leaves_what_was_queued_before(opened: Opened) -> None:
     with opened() as connection:
         failed(connection)

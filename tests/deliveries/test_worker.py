@@ -94,6 +94,7 @@ async def test_each_attempt_has_the_same_id_and_body_and_a_timestamp_of_its_own(
     assert await office.states(event) == [("delivered", ["status:500", "ok"])]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", range(3))
 async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attempt_has_a_new_worker(office: PostOffice, seed: int) -> None:
     ids, times = JitterIds(office.clock, seed), list[float]()
@@ -176,6 +177,7 @@ async def test_a_410_disables_the_endpoint_at_once(on_both: PostOffice) -> None:
     assert await office.states(after) == []
 
 
+@pytest.mark.long
 async def test_120_hours_of_failures_only_disable_and_what_waits_can_be_replayed(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status_answer("500 Oops")) as there:

@@ -71,6 +71,7 @@ async def served(folder: Path, *, real: bool = False) -> AsyncGenerator[Served]:
         await service.stop()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", [1, 2, 7])
 def test_every_plan_is_a_template_of_the_simulated_network_that_holds_what_it_promises_and_is_in_stock(seed: int) -> None:
     network = build_world(seed, 1_780_000_000, history_days=0)

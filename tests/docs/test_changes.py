@@ -45,6 +45,7 @@ def whole_answers(text: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_the_call_over_mcp_plans_a_set_in_the_toolset_that_the_page_names(server: Running) -> None:
     page = (ROOT / "docs" / PAGE).read_text()
     [block] = blocks("json", document=PAGE)

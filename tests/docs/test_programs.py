@@ -14,6 +14,7 @@ PAGE = "guide-programs.md"
 TWICE, LISTS, WRONG = STARTS = ("for try in 1 2", "first=$(curl", 'curl -s "$RESELLER_URL/v1/subscribers?limit=0"')
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "block", [block for block in blocks("sh", document=PAGE) if not block.text.startswith(STARTS)], ids=lambda b: b.text[:40]
 )

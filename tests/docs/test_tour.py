@@ -20,6 +20,7 @@ PLAIN = ("export RESELLER_URL", "reseller call create_connectivity_intent", "res
 LIVE, FLEET, WEBHOOK = "curl -s $RESELLER_URL/v1/connectivity/intents", ("reseller call list_subscribers", "token=$(curl"), "secret=$("
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("start", PLAIN)
 def test_a_command_runs_as_it_is_written(start: str, place: Path, server: Running) -> None:
     done(place, find(start, PAGE), **as_reader(server))

@@ -107,6 +107,7 @@ async def test_a_draft_that_was_voided_is_a_page_that_says_so(tmp_path: Path) ->
     assert "No recipient is named on this invoice." in page.text
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

@@ -138,6 +138,7 @@ async def test_on_a_full_disk_nothing_is_sent_nothing_is_half_written_and_all_go
 
 if can_mount():
 
+    @pytest.mark.long
     @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
     async def test_a_server_that_is_started_on_a_full_disk_answers_reads(how: signal.Signals) -> None:
         with small_disk() as disk:

@@ -73,6 +73,7 @@ async def test_one_key_at_both_at_once_draws_once(tmp_path: Path, database_url: 
         assert len(set.union(*final.values())) == len(keys)
 
 
+@pytest.mark.cases
 async def test_a_confirm_token_is_good_for_one_call_at_either(tmp_path: Path, database_url: str | None, ahead: float) -> None:
     async with open_pair(tmp_path, database_url, ahead) as pair:
         assert (await issue(pair.doors[0], "order")).status_code == 201
@@ -86,6 +87,7 @@ async def test_a_confirm_token_is_good_for_one_call_at_either(tmp_path: Path, da
         assert pair.sent(DELETE) == 1
 
 
+@pytest.mark.cases
 async def test_a_token_is_never_good_for_longer_than_its_time_and_the_difference(
     tmp_path: Path, database_url: str | None, ahead: float
 ) -> None:
@@ -127,6 +129,7 @@ def worker(world: World, sender: WebhookSender) -> Worker:
     return Worker(store=world.store, keyring=deps.keyring, sender=sender, clock=world.clock, ids=world.ids, report=print, rights=rights)
 
 
+@pytest.mark.cases
 async def test_an_event_is_delivered_once_and_says_the_same_if_it_comes_twice(
     tmp_path: Path, database_url: str | None, ahead: float
 ) -> None:
@@ -175,6 +178,7 @@ async def emit_one(pair: Pair, number: int) -> None:
     await pair.right.store.write(emit_event, event=event, ids=pair.right.ids)
 
 
+@pytest.mark.cases
 async def test_each_boundary_has_one_report(tmp_path: Path, database_url: str | None, ahead: float) -> None:
     async with open_bureau(tmp_path, database_url) as bureau:
         await bureau.create(cron="*/15 * * * *")

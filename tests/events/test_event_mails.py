@@ -231,6 +231,7 @@ async def test_a_digest_comes_once_a_day_when_the_clock_is_changed(mails: MailSt
     assert [(moment.hour, moment.minute) for moment in sent] == [(3 if (hour, day) == (2, changed) else hour, 0) for day in days]
 
 
+@pytest.mark.long
 def test_every_hour_of_every_zone_comes_once_on_each_day_of_a_change() -> None:
     for name in ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "UTC"):
         for hour in range(24):

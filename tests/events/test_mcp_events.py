@@ -275,6 +275,7 @@ async def test_a_key_for_some_toolsets_sees_the_types_that_these_show(stage: Sta
     assert (await both.result("events/poll", name="esim.issued"))["events"] == []
 
 
+@pytest.mark.cases
 @both_eras
 @pytest.mark.parametrize(
     ("params", "param"),
@@ -364,6 +365,7 @@ async def test_a_subscription_begins_goes_on_and_ends_on_either_database(on_both
         assert "result" in await client.unsubscribe(url_of(there))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("status", "attempts"), [("413 Payload Too Large", 1), ("410 Gone", 1), ("503 Service Unavailable", 2)])
 async def test_an_event_that_is_too_large_or_unwanted_is_not_sent_again_and_the_next_one_is(
     stage: Stage, status: str, attempts: int

@@ -101,6 +101,7 @@ def rich() -> Types:
     return types
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("change", "said"),
     [

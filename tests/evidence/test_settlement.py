@@ -207,6 +207,7 @@ async def test_an_esim_of_another_organisation_in_the_same_account_is_refused_wi
     assert operator.organisation not in answer.text and "their-key" not in answer.text
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("body", "param"),
     [

@@ -49,6 +49,7 @@ def counted(stage: ReadModelStage, concurrency: int) -> CountedNetwork:
     return network
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("concurrency", "half"), [(8, 4), (3, 1), (1, 1)])
 async def test_the_background_has_half_of_the_places(stage: ReadModelStage, concurrency: int, half: int) -> None:
     network = counted(stage, concurrency)

@@ -83,6 +83,7 @@ async def test_a_store_that_is_away_when_the_esim_is_there_is_waited_for(floor: 
     assert ((await floor.row(order)).status, floor.draws(), deps.replica) == ("ready", 1, "rpl_1")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("away", range(6))
 async def test_a_store_that_is_away_for_a_while_fails_no_order(floor: Floor, away: int) -> None:
     order = await floor.paid()

@@ -100,6 +100,7 @@ async def test_what_the_processor_refuses_is_for_the_operator(floor: Floor) -> N
     assert (await floor.row(order)).refund == "failed"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("by_hand", "told"), [(1000, True), (1000, False), (400, True), (400, False)])
 async def test_what_was_refunded_by_hand_does_not_go_back_twice(floor: Floor, by_hand: int, told: bool) -> None:
     order = await failing(floor)
@@ -115,6 +116,7 @@ async def test_what_was_refunded_by_hand_does_not_go_back_twice(floor: Floor, by
     assert sum(floor.refunds()) == 1000
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("told", [True, False])
 async def test_an_order_whose_payment_went_back_by_hand_before_the_draw_draws_nothing(on_both: Floor, told: bool) -> None:
     floor = on_both

@@ -168,6 +168,7 @@ async def test_an_order_is_not_settled_early_or_against_evidence(review: OrderRe
     assert (await review.floor.row(order)).status == "needs_review"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("outcome", "iccid", "status", "param"),
     [

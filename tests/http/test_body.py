@@ -52,6 +52,7 @@ async def test_a_client_that_hangs_up_is_no_fault_and_changes_nothing(world: Wor
     assert orjson.loads(listed.body)["data"] == []
 
 
+@pytest.mark.cases
 @pytest.mark.rule("2.0.1")
 @pytest.mark.parametrize(
     ("content_type", "status"),
@@ -100,6 +101,7 @@ async def test_a_post_without_input_needs_no_body_and_no_type(world: World) -> N
     assert answer.status == 200
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "quantity",
     [
@@ -118,6 +120,7 @@ async def test_a_quantity_inside_its_range_is_taken(world: World, quantity: str)
     assert (await post(world, b'{"name":"x","quantity_mb":' + quantity.encode() + b"}")).status == 201
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "raw",
     [

@@ -45,6 +45,7 @@ async def test_a_short_answer_is_sent_as_it_is(world: World) -> None:
     assert "content-encoding" not in answer.headers and "vary" not in answer.headers
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("given", "taken"),
     [

@@ -66,6 +66,7 @@ async def test_a_preflight_of_a_listed_origin_is_told_what_may_be_sent(http: htt
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", PROGRAMS)
 @pytest.mark.parametrize("origin", [LISTED, OTHER])
 async def test_pages_of_listed_origins_read_every_answer_for_programs(http: httpx.AsyncClient, path: str, origin: str) -> None:
@@ -76,6 +77,7 @@ async def test_pages_of_listed_origins_read_every_answer_for_programs(http: http
         assert answer.headers.get_list("vary").count("Origin") == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", PROGRAMS)
 @pytest.mark.parametrize("origin", [UNLISTED, "null", f"{LISTED}.evil.example", LISTED.upper(), f"{LISTED}/", f"{LISTED}:443", "*", ""])
 async def test_pages_of_other_origins_are_refused_and_read_nothing(http: httpx.AsyncClient, path: str, origin: str) -> None:
@@ -90,6 +92,7 @@ async def test_a_cache_is_told_that_answers_differ_by_origin_also_where_none_cam
     assert answer.headers.get_list("vary").count("Origin") == 1 and cors(answer) == {}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", PEOPLE)
 @pytest.mark.parametrize("origin", [LISTED, UNLISTED])
 async def test_no_page_of_another_origin_reads_our_pages(http: httpx.AsyncClient, path: str, origin: str) -> None:

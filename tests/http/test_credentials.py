@@ -18,6 +18,7 @@ IN_ADDRESS = "No credential: a credential in the address is not read, since addr
 NOTHING = "No credential: this operation needs one"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("headers", "query", "error"),
     [

@@ -34,6 +34,7 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, s
     return int(head.split(b" ")[1])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("kind", REQUESTS)
 async def test_a_call_leaves_nothing_to_the_collector(tmp_path: Path, kind: str) -> None:
     request, status = REQUESTS[kind]

@@ -9,6 +9,7 @@ from transports.http.request import HttpRules
 BODY = b'{"name":"x"}'
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "name",
     [
@@ -33,6 +34,7 @@ async def test_a_header_that_decides_something_may_come_once(world: World, name:
     assert name in answer.body.decode()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "headers",
     [
@@ -77,6 +79,7 @@ async def test_a_body_where_none_belongs_is_refused_rather_than_ignored(world: W
 ISSUE = b"/v1/subscribers/issue-from-inventory"
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.2.48")
 @pytest.mark.parametrize(
     ("names", "status"),

@@ -20,6 +20,7 @@ from tests.world import World
 from transports.http.router import OperationRouter
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("method", "path", "route", "value"),
     [

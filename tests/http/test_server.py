@@ -319,6 +319,7 @@ async def test_one_busy_connection_too_many_is_told_so_and_the_balancers_probe_i
         await close(held)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", GET])
 async def test_idle_connections_make_way_however_many_they_are(world: World, sent: bytes) -> None:
     async with serving(world.door, world, Deadlines(concurrency=5)) as server:
@@ -484,6 +485,7 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
     assert housed.faults == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("wanted", "more"), [(0, ""), (3_000_000, ""), (0, "Connection: close\r\n")])
 async def test_a_client_that_stops_reading_is_let_go(world: World, server: RunningHere, wanted: int, more: str) -> None:
     before = len(server.server.server_state.connections)

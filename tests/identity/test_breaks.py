@@ -18,6 +18,7 @@ from tests.identity.test_client_documents import programs_page
 PEOPLE = 24
 
 
+@pytest.mark.cases
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", [b"\0:secret", b"%00:secret", b"a%0Ab:secret", b"\xc3\xa9:secret"])
 async def test_a_program_whose_name_no_database_can_hold_is_unknown(tmp_path: Path, name: bytes) -> None:

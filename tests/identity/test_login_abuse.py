@@ -208,6 +208,7 @@ async def test_a_token_request_for_another_resource_is_refused_and_uses_nothing_
     assert (await house.refresh(client_id, tokens["refresh_token"], resource=SITE.mcp_url)).status_code == 200
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "presented",
     [
@@ -240,6 +241,7 @@ async def test_the_answer_goes_nowhere_but_to_the_very_address_that_was_register
         assert "location" not in refused.headers
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "uri",
     [
@@ -312,6 +314,7 @@ BROKEN_RULES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.cases
 @BROKEN_RULES
 @pytest.mark.parametrize("uri", [CALLBACK, "https://localhost:8443/cb"])
 async def test_an_error_of_a_program_that_anybody_may_register_leads_nowhere(
@@ -323,6 +326,7 @@ async def test_an_error_of_a_program_that_anybody_may_register_leads_nowhere(
     assert "location" not in refused.headers and uri not in refused.text
 
 
+@pytest.mark.cases
 @BROKEN_RULES
 async def test_a_program_on_the_persons_computer_is_told_what_it_did_wrong_with_state_and_issuer(
     house: IdentityHouse, changes: dict[str, str | None], error: str

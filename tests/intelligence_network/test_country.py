@@ -78,6 +78,7 @@ async def test_the_country_is_held_against_the_expected_one(world: World, http: 
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("expected", "presence", "matches"),
     [("FR", "as_expected", True), ("fr", "as_expected", True), ("De", "elsewhere", False), (None, "seen", None)],
@@ -128,6 +129,7 @@ async def test_an_entry_of_another_country_says_nothing_of_this_one(world: World
     assert (data["country"], data["entered"], data["came_from"]) == ("FR", None, None)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("expected", ["", "F", "FRA", "F1", "Åb", 20, True, ["FR"]])
 async def test_what_is_no_country_code_is_refused_before_anybody_is_asked(world: World, http: httpx.AsyncClient, expected: object) -> None:
     line = await line_in(world, "208", "01")

@@ -121,6 +121,7 @@ ACTS: dict[str, Act] = {
 }
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("cause", "act"), ACTS.items(), ids=ACTS)
 @pytest.mark.rule("4.7.21")
 async def test_what_happened_is_the_first_cause(stage: DiagnosisStage, cause: str, act: Act) -> None:

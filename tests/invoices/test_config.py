@@ -54,6 +54,7 @@ async def test_what_is_left_out_stays(bill: Billing) -> None:
     assert (await bill.http.get(CONFIG)).json() == third
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "field",
     ["billing_cycle_day", "platform_fee_bps", "payments_connect_account_id", "payments_connect_status", "org_id", "updated_at"],
@@ -74,6 +75,7 @@ async def test_a_prefix_is_letters_digits_and_hyphens(bill: Billing, prefix: str
     assert (await bill.draft())["invoice_number"] == f"{prefix}-2027-000001"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "prefix",
     ['a"; x=\r\n', 'a"', "a;", "a b", "a\n", "\n", "", "X" * 17, "../a", "a/b", "a.b", "a_b", "\u202ea", "\u0661", "ä", "a\x00", 5, ["A"]],

@@ -55,6 +55,7 @@ async def test_sending_makes_the_document(bill: Billing) -> None:
     assert (answer.status_code, answer.headers["content-type"], answer.content[:5]) == (200, "application/pdf", b"%PDF-")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("field", "value"), [*TEXTS.items(), *((name, None) for name in TEXTS)])
 @pytest.mark.parametrize("state", ["sent", "void"])
 async def test_what_has_left_draft_is_not_edited(bill: Billing, state: str, field: str, value: Any) -> None:
@@ -154,6 +155,7 @@ async def test_voiding_keeps_the_row_and_is_safe_to_repeat(bill: Billing) -> Non
         assert {**after, "updated_at": 0} == {**before, "status": "void", "updated_at": 0}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -184,6 +186,7 @@ async def test_a_field_that_is_wrong_or_not_theirs_is_named_and_changes_nothing(
     assert "b.example" not in answer.text
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "name",
     ["<img src=x onerror=alert(1)>", '=HYPERLINK("https://x.example")', "a\u202etxt.exe", "{{ 7 * 7 }} #set page()", "n" * 200, "日本"],

@@ -271,6 +271,7 @@ async def test_what_is_another_organisations_answers_as_what_is_unknown(bill: Bi
     assert (await bill.read(made["id"]))["status"] == "draft"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -51,6 +51,7 @@ async def test_told_again_and_at_the_same_time_it_counts_once(bill: Billing, acc
     assert (found["paid_at"], found["updated_at"]) == (NOW + 5, NOW)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "change",
     [

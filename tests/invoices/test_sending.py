@@ -229,6 +229,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("trouble", ["timeout", "error", "garbage"])
 @pytest.mark.parametrize(("path", "after"), STEPS)
 async def test_whatever_breaks_sending_again_completes_it_once(
@@ -251,6 +252,7 @@ async def test_whatever_breaks_sending_again_completes_it_once(
     assert answer.json()["pdf_url"] is not None
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("path", "after"), STEPS)
 async def test_whatever_broke_voiding_leaves_nothing_to_be_paid(bill: Billing, account: str, path: str, *, after: bool) -> None:
     made = await bill.draft()

@@ -96,6 +96,7 @@ LOST = {
 }
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("trouble", LOST)
 async def test_an_adaptation_of_unknown_outcome_is_settled_by_reading_the_package(stage: IssuanceStage, trouble: str) -> None:
     product = await adapted(stage)

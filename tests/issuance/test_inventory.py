@@ -75,6 +75,7 @@ async def test_esim_issued_tells_of_it_once_and_without_its_code(stage: Issuance
     assert code not in orjson.dumps(events).decode()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("window", "sent"),
     [
@@ -101,6 +102,7 @@ async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: IssuanceStage
     assert stage.dispatches() == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "other",
     [
@@ -187,6 +189,7 @@ async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: IssuanceSt
     assert (await stage.issue("another")).status_code == 201
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("why", LOST_ACCESS)
 @pytest.mark.rule("4.2.50")
 async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: IssuanceStage, why: str) -> None:

@@ -149,6 +149,7 @@ async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: Issua
     assert (await stage.intend()).json()["status"] == "succeeded"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("why", LOST_ACCESS)
 async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: IssuanceStage, why: str) -> None:
     esim = (await stage.intend()).json()["esim"]

@@ -210,6 +210,7 @@ async def test_whenever_the_time_of_a_request_is_over_its_key_draws_one_esim_and
     assert unsent >= 2 and sent >= 2
 
 
+@pytest.mark.cases
 @ASKS
 @pytest.mark.parametrize("back", [False, True], ids=["on its way there", "on its way back"])
 async def test_a_deadline_while_the_draw_is_under_way_leaves_its_outcome_unknown(stage: IssuanceStage, ask: Any, back: bool) -> None:
@@ -279,6 +280,7 @@ async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_
     assert said["incomplete"]["lines"] > 0 and 9 <= reached <= 16
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("name", COMPOSITES)
 async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(stage: IssuanceStage, name: str) -> None:
     said, listed = await late(stage, name, "listSubscriber", 1)

@@ -149,6 +149,7 @@ AMBIGUOUS = {
 AMBIGUOUS["changeSimStatus, code 14"] = (FREE, STEPS.index(FREE), [NetworkFault(FREE, code=14)])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("trouble", AMBIGUOUS)
 @pytest.mark.rule("3.6.3")
 async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: IssuanceStage, trouble: str) -> None:
@@ -215,6 +216,7 @@ async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Issu
     assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("between", [None, LINE, PACKAGES])
 async def test_an_esim_that_is_drawn_again_before_the_read_back_went_back_and_is_the_next_keys(
     stage: IssuanceStage, between: str | None
@@ -395,6 +397,7 @@ async def test_a_line_that_is_moved_meanwhile_is_not_freed(stage: IssuanceStage)
     assert stage.sent(FREE) == [] and (await stage.line(iccid)).sim.status == "AFFECTED"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("other", ["waiting", "running", "blocked"])
 async def test_a_line_with_another_package_gives_nothing_back(stage: IssuanceStage, other: str) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
@@ -420,6 +423,7 @@ async def test_a_line_with_another_package_gives_nothing_back(stage: IssuanceSta
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("ended", "status"), [({}, 409), ({"nbOccurrence": 2}, 409), ({"nbOccurrence": 1}, 200), ({"active": False}, 200)])
 async def test_a_series_hinders_as_long_as_it_makes_packages(stage: IssuanceStage, ended: dict[str, object], status: int) -> None:
     await stage.issue()
@@ -463,6 +467,7 @@ async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_ove
     assert await stage.states() == {"first": "rolled_back", "second": "issued"} and len(stage.sent(DELETE)) == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("body", [{}, {PROVIDER: None}, {PROVIDER: []}])
 async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unused(stage: IssuanceStage, body: dict[str, object]) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]

@@ -49,6 +49,7 @@ SURE = {
 Ask = Callable[[IssuanceStage], Awaitable[httpx.Response]]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", UNKNOWN)
 @pytest.mark.rule("3.6.5")
 async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stage: IssuanceStage, fault: str) -> None:
@@ -73,6 +74,7 @@ async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stag
     assert stage.dispatches() == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", UNKNOWN)
 @pytest.mark.rule("3.6.5")
 async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: IssuanceStage, fault: str) -> None:
@@ -96,6 +98,7 @@ async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: 
     assert (await stage.http.get("/v1/connectivity/events")).json()["data"] == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", SURE)
 async def test_a_definite_refusal_is_the_key_s_answer_and_drew_nothing(stage: IssuanceStage, fault: str) -> None:
     trouble, status, code = SURE[fault]
@@ -110,6 +113,7 @@ async def test_a_definite_refusal_is_the_key_s_answer_and_drew_nothing(stage: Is
     assert (await stage.issue("another")).status_code == 201
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", SURE)
 async def test_an_intent_that_was_refused_has_failed(stage: IssuanceStage, fault: str) -> None:
     trouble, _, _ = SURE[fault]
@@ -121,6 +125,7 @@ async def test_an_intent_that_was_refused_has_failed(stage: IssuanceStage, fault
     assert stage.dispatches() == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("method", ["listPrepaidPackageTemplate", "getResellerInfo", "listSubscriber"])
 @pytest.mark.parametrize("fault", [{"drop_after": True}, {"code": 14}, {"code": 18}, {"status": 500}, {"malformed": True}])
 async def test_trouble_before_the_dispatch_frees_the_key(stage: IssuanceStage, method: str, fault: dict[str, Any]) -> None:
@@ -232,6 +237,7 @@ async def test_a_network_that_takes_600_seconds_is_asked_once(stage: IssuanceSta
     assert replay_of(await stage.issue()) == (201, answers[0].content, "true")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("end", ["lease", "left"])
 @pytest.mark.parametrize("reached", [True, False])
 @pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])

@@ -75,6 +75,7 @@ def test_a_killed_run_leaves_no_server_no_database_and_no_folder(tmp_path: Path)
         assert (list(orphan_cleanup.workers(folder)), list(Path(place).iterdir())) == ([], [])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None])
 def test_no_other_end_leaves_anything_either(tmp_path: Path, how: signal.Signals | None) -> None:
     end_of('subprocess.Popen(["sleep", "1000"], start_new_session=True)', tmp_path, how)

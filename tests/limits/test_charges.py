@@ -31,6 +31,7 @@ async def test_calls_are_counted_to_the_cent_and_refused_beyond_the_day_s_limit(
     assert (await bench.counters())["money"] == 150
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("limits", "amount", "currency", "says"),
     [
@@ -55,6 +56,7 @@ async def test_what_breaks_a_limit_is_refused_and_counts_nothing(
     assert await bench.used(holder, currency) == await bench.called(holder) == 0
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", [purchases.open_ways, purchases.leave_unsaid])
 async def test_what_nobody_can_say_the_price_of_waits_for_a_person_where_money_is_limited(bench: LimitBench, operation: object) -> None:
     assert isinstance(operation, type(purchases.open_ways))
@@ -89,6 +91,7 @@ async def test_a_token_is_not_lost_when_the_limit_refuses_its_call(bench: LimitB
     assert await bench.used(holder) == 50
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("how", "status", "used", "sent"),
     [

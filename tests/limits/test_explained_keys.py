@@ -79,6 +79,7 @@ def amount(cents: int, currency: str = "EUR") -> dict[str, Any]:
     return {"amount": cents, "currency": currency}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("restrictions", "warned"),
     [

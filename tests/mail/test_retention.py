@@ -130,6 +130,7 @@ async def count(store: Store, model: type[TableDescription]) -> int:
     return found.many
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("model", "row", "seconds"), ONE, ids=[f"{model.__name__}-{row.get('id', '')}" for model, row, _ in ONE])
 async def test_it_is_forgotten_when_its_time_is_over_and_not_before(
     model: type[TableDescription], row: Row, seconds: float, tmp_path: Path

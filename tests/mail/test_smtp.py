@@ -135,6 +135,7 @@ async def test_a_password_is_never_sent_in_the_clear(tls: Contexts) -> None:
     assert office.mails == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("command", "reply", "expected"),
     [

@@ -52,6 +52,7 @@ async def test_a_person_who_agrees_gets_it_done(house: House, pro: Credentials) 
     assert person.asked == ["This will remove a note for good (name first). Carry it out?"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("action", "content"),
     [("decline", None), ("cancel", None), ("accept", {"confirm": False}), ("accept", None), ("accept", {"confirm": "yes"})],

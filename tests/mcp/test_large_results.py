@@ -16,6 +16,7 @@ CATALOGUE = Catalogue([Toolset("texts", "Texts.", (large,))], core=("get_text",)
 
 
 # In the legacy era the SDK answers with an event, and its own client takes none above 1 MiB.
+@pytest.mark.cases
 @pytest.mark.parametrize(("mode", "edge"), [("auto", True), ("auto", False), ("legacy", True)])
 async def test_a_large_result_waits_for_the_large_answer_that_its_key_is_reading(tmp_path: Path, mode: str, edge: bool) -> None:
     async with open_house(tmp_path, catalogue=CATALOGUE, edge=edge) as house:

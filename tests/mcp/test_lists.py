@@ -29,6 +29,7 @@ async def test_an_empty_cursor_is_no_cursor(house: House, pro: Credentials, meth
     assert first.status_code == again.status_code == 200 and first.json()["result"] == again.json()["result"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
 @pytest.mark.parametrize("cursor", ["nowhere", "list_notes", "4"])
 async def test_a_cursor_is_refused_because_no_list_has_a_second_page(house: House, pro: Credentials, method: str, cursor: str) -> None:

@@ -29,6 +29,7 @@ def values(root: object) -> int:
     return 1 + sum(values(member) for member in members)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("arguments", MANY.values(), ids=MANY)
 def test_of_arguments_that_will_be_refused_the_sdk_sees_few(arguments: Any) -> None:
     for tool in [*TOOLS, "no_such_tool"]:
@@ -36,6 +37,7 @@ def test_of_arguments_that_will_be_refused_the_sdk_sees_few(arguments: Any) -> N
         assert values(shorten_message(message, 200_000, CATALOGUE.operations)) < MOST
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("name", ["get_note", "count_slowly", "delete_note", "no_such_tool"])
 @pytest.mark.parametrize("member", [{"name": "first"}, {"confirm_token": 5}, {}])
 async def test_thousands_of_arguments_are_refused_in_the_words_that_a_few_are_refused_in(house: House, name: str, member: Any) -> None:

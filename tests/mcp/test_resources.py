@@ -52,6 +52,7 @@ async def test_an_intent_is_read_by_its_id_and_only_by_its_organisation(house: H
     assert (foreign.value.code, foreign.value.message) == (unknown.value.code, unknown.value.message) == (code, "Resource not found")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "uri",
     [

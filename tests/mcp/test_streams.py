@@ -49,6 +49,7 @@ async def test_a_call_that_did_not_ask_is_answered_as_plain_json(house: House, p
     assert answer.headers["content-type"] == "application/json"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("era", "edge"), [(MODERN, True), (MODERN, False), (LEGACY, True), (LEGACY, False)])
 async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: HandlerGate, era: str, edge: bool) -> None:
     with anyio.fail_after(60):

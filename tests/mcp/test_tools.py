@@ -44,6 +44,7 @@ async def test_a_tool_answers_with_the_body_of_the_http_door(house: House, pro: 
     assert read.structured_content == over_http.json()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     ("name", "arguments", "path"),

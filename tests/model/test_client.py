@@ -92,6 +92,7 @@ async def test_tool_calls_are_put_together_and_answered_by_their_ids() -> None:
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
@@ -153,6 +154,7 @@ async def test_nobody_there_is_unavailable() -> None:
     assert raised.value.error_code == "model_unavailable"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("fault", "limits"), [("silent", {"first_seconds": 0.5}), ("stalls", {"idle_seconds": 0.2}), ("endless", {"turn_seconds": 0.2})]
 )

@@ -102,6 +102,7 @@ async def test_voip_prices_have_dates_with_a_zone(stage: NetworkStage) -> None:
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("plan", [94, 95, 9500])
 async def test_deleted_foreign_and_unknown_voip_plans_are_not_found(stage: NetworkStage, plan: int) -> None:
     said = await stage.http.get(f"/v1/voip-tariffs/{plan}/rules")

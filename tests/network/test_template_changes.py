@@ -66,6 +66,7 @@ async def test_a_change_is_announced_before_it_is_made(stage: NetworkStage) -> N
     assert stage.calls("modifyPPTCore") == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("part", ["core", "recurring", "throttling"])
 async def test_a_template_of_the_reseller_s_or_of_a_neighbour_is_read_only(stage: NetworkStage, part: str) -> None:
     body = {"core": {"cost": 1}, "recurring": MONTHLY, "throttling": THROTTLED}[part]

@@ -46,6 +46,7 @@ async def test_plans_that_fit_the_esim_are_listed_as_the_shop_displays_them(shop
     assert usual == {**shown, "slug": "nordic-1gb", "position": 0}
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.14")
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed", "cancelled", "rolled back", "moved away", "unpublished"])
 async def test_nothing_can_be_added_to_an_esim_that_is_not_the_buyer_s_to_top_up(shop: OrdersShop, state: str) -> None:

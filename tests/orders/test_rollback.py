@@ -45,6 +45,7 @@ async def test_the_operator_s_roll_back_is_the_order_s(shop: OrdersShop) -> None
     assert len(shop.sent(DELETE)) == 1
 
 
+@pytest.mark.cases
 @pytest.mark.rule("3.6.7")
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed", "needs_review"])
 async def test_only_a_ready_order_is_rolled_back(shop: OrdersShop, state: str) -> None:

@@ -74,6 +74,7 @@ async def test_the_refusal_of_a_paid_one_says_what_comes(shop: OrdersShop) -> No
     )
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.13")
 @pytest.mark.rule("7.14")
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])

@@ -80,6 +80,7 @@ async def test_what_is_blocked_is_not_left(shop: OrdersShop) -> None:
     assert await usage(shop, id) == {"usedBytes": 0, "totalBytes": GB, "remainingBytes": 0, "expiresAt": None}
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.15")
 @pytest.mark.rule("7.15")
 @pytest.mark.parametrize("method", [LINE, PACKAGES])
@@ -91,6 +92,7 @@ async def test_a_failure_upstream_is_502_and_never_a_zero(shop: OrdersShop, meth
     assert (said.status_code, "usedBytes" in said.text) == (502, False)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("answer", [{}, {"packages": []}, {"packages": None}])
 async def test_an_answer_without_the_order_s_package_is_no_zero(shop: OrdersShop, answer: dict[str, object]) -> None:
     id = await shop.ready()
@@ -111,6 +113,7 @@ async def test_a_package_that_is_not_told_whole_is_no_zero(shop: OrdersShop, mis
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed"])
 async def test_an_order_without_an_esim_has_no_usage(shop: OrdersShop, state: str) -> None:
     id = await {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}[state]()

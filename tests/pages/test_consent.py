@@ -163,6 +163,7 @@ async def test_somebody_without_an_organisation_allows_for_themselves(site: Site
     assert grant.organisation_id is None
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("token", ["", "ar_unknown", "%3Cscript%3E", "a" * 300])
 async def test_a_request_that_is_none_is_not_found(site: Site, hers: Browser, token: str) -> None:
     seen = await hers.get(f"/auth/consent?request={token}")

@@ -98,6 +98,7 @@ async def test_a_head_request_gets_the_headers_alone(site: Site, hers: Browser) 
             assert head.headers.get(name) == got.headers.get(name), path
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
     [

@@ -69,6 +69,7 @@ async def test_the_origin_of_a_form_must_be_ours(site: Site, hers: Browser) -> N
     assert answer.headers["location"] == "/auth/sign-in"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("kind", "status"),
     [
@@ -86,6 +87,7 @@ async def test_only_plain_forms_are_taken(hers: Browser, kind: str, status: int)
     assert answer.status_code == status
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("extra", "status", "words"),
     [

@@ -59,6 +59,7 @@ async def test_every_limit_of_a_key_can_be_asked_for_on_the_page(site: Site, her
     assert held["spend_per_call"] == {"amount": 1000, "currency": "EUR"}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "typed", "told"),
     [

@@ -16,6 +16,7 @@ READS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status", "words"),
     [
@@ -92,6 +93,7 @@ async def test_signing_out_everywhere_ends_session_tokens_too(site: Site, hers: 
     assert (await hers.http.get("/v1/onboarding", headers=kept)).status_code == 200
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", ["/auth/sign-in", "/docs/connectivity", "/.well-known/oauth-protected-resource/mcp", "/health"])
 async def test_an_encoded_slash_parts_no_path(site: Site, path: str) -> None:
     assert (await ask(site.app, target=path.encode(), host=b"127.0.0.1")).status == 200

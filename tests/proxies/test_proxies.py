@@ -81,6 +81,7 @@ def through(proxy: Front, served: Served, name: str = "esim.example", root: str 
         yield client
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("name", ["esim.example", "api.esim.example"])
 def test_each_host_name_is_served_over_http2(proxy: Front, served: Served, name: str) -> None:
     with through(proxy, served, name) as client:

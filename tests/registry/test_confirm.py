@@ -47,6 +47,7 @@ async def test_a_challenge_names_what_is_lost_and_costs_nothing(bench: Bench, pr
     assert await bench.counters() == {**before, "bell": 1}  # with a token nobody is asked what is lost
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("how", "code"), [("sure", "ocs_timeout"), ("late", "not_found"), ("down", "store_unavailable")])
 async def test_a_challenge_that_cannot_be_read_says_so_and_still_confirms(bench: Bench, pro: Credentials, how: str, code: str) -> None:
     said = await bench.ask(things.melt_thing, pro, name="bell", how=how)
@@ -63,6 +64,7 @@ async def test_a_name_in_a_challenge_is_a_quotation_that_it_cannot_end(bench: Be
     assert said.json["message"] == "This will melt “x'. Say yes at once LPA:1$***” (weight 40 g)."
 
 
+@pytest.mark.cases
 @pytest.mark.rule("5.4.2")
 @pytest.mark.rule("8.11")
 @pytest.mark.parametrize("operation", [things.remove_thing, things.release_thing], ids=lambda each: each.id)
@@ -76,6 +78,7 @@ async def test_a_token_executes_once(bench: Bench, operation: object) -> None:
     assert await bench.store.read(ledgers.pending) == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", [things.remove_thing, things.release_thing], ids=lambda each: each.id)
 async def test_32_parallel_uses_of_one_token_execute_once(bench: Bench, operation: object) -> None:
     assert isinstance(operation, type(things.remove_thing))

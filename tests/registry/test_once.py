@@ -13,6 +13,7 @@ from tests.world import Credentials
 OPERATIONS = [things.make_thing, things.label_thing, things.keep_thing]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
 async def test_a_second_call_with_the_same_key_returns_the_same_bytes(bench: Bench, pro: Credentials, operation: object) -> None:
     assert isinstance(operation, type(things.make_thing))

@@ -85,6 +85,7 @@ async def test_rights_are_checked_before_an_answer_is_replayed(bench: Bench) -> 
     assert (await bench.ask(things.move_thing, caller, key="k", name="canary")).body == first.body
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("end", ["revoked", "removed", "expired"])
 async def test_a_caller_whose_credential_ended_gets_no_replay(bench: Bench, end: str) -> None:
     world = bench.world
@@ -117,6 +118,7 @@ async def test_a_key_that_is_required_is_missed_with_its_header_name(bench: Benc
     assert "Idempotency-Key" in str(said.json["error"])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "k" * 256, "a\x7f", "a\n"])
 async def test_a_key_is_1_to_255_visible_ascii_characters(bench: Bench, pro: Credentials, key: str) -> None:
     said = await bench.ask(things.keep_thing, pro, key=key, name="x")
@@ -134,6 +136,7 @@ async def test_a_caller_given_by_a_door_is_not_asked_for_a_credential(bench: Ben
     assert (await bench.ask(things.begin_session_only, caller=local, surface="cli", name="x")).status == 401
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("size", "status"), [(5, 201), (5.0, 201), (5.5, 400), ("5", 400), (True, 400), (None, 201), (1e300, 400)])
 async def test_an_integer_may_be_written_with_a_fraction_of_nothing(bench: Bench, pro: Credentials, size: object, status: int) -> None:
     said = await bench.ask(things.make_thing, pro, name="x", size=size)
@@ -160,6 +163,7 @@ async def test_64_different_calls_at_once_have_64_effects(bench: Bench, pro: Cre
     assert sorted(int(str(each.json["count"])) for each in answers) == list(range(1, 65))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("surface", "name"), [("http", "Idempotency-Key"), ("mcp", "idempotency_key"), ("cli", "--idempotency-key")])
 async def test_a_missing_key_is_called_what_the_door_calls_it(bench: Bench, pro: Credentials, surface: Surface, name: str) -> None:
     said = await bench.ask(things.keep_thing, pro, surface=surface, name="x")

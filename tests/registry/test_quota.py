@@ -21,6 +21,7 @@ async def free(bench: Bench) -> Credentials:
     return await bench.world.caller(Tier.FREE)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", ["reads", "writes"])
 async def test_64_parallel_calls_with_10_left_are_10_answers_and_54_refusals(bench: Bench, free: Credentials, operation: str) -> None:
     await bench.leave(free, 10, Tier.FREE)
@@ -53,6 +54,7 @@ async def test_a_429_says_the_limit_and_when_it_starts_again(bench: Bench, free:
         assert int(said.headers["Retry-After"]) in (DAY_SECONDS // 2, DAY_SECONDS // 2 + 1)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("operation", [things.read_thing, things.make_thing], ids=["read", "write"])
 async def test_a_daily_429_carries_both_ratelimit_headers(bench: Bench, free: Credentials, operation: object) -> None:
     await bench.leave(free, 0, Tier.FREE)

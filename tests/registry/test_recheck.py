@@ -39,6 +39,7 @@ async def during(
     return answers[0]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_change_between_check_and_commit_undoes_the_call(bench: Bench, pro: Credentials, change: str) -> None:
     said = await during(bench, pro, lambda: CHANGES[change](bench.world, pro))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from registry.shared_limits import ALONE_AFTER_SECONDS, LEASE_SECONDS, CountingMode
+from tests.length import examples
 from tests.registry.limit_cluster import LIMIT, PORTION, RATE, SIZE, LimitCluster, LimitProcess
 
 WHICH = st.integers(0, 3)
@@ -120,7 +121,7 @@ class LimitMachine(RuleBasedStateMachine):
 
 
 TestLimitMachine = LimitMachine.TestCase
-TestLimitMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLimitMachine.settings = settings(max_examples=examples(20), stateful_step_count=40, deadline=None)
 
 
 def cluster_of_two() -> tuple[LimitCluster, LimitProcess, LimitProcess]:

@@ -134,6 +134,7 @@ async def test_a_provider_may_take_600_seconds_while_its_replica_lives(bench: Be
     assert await sent(bench) == 1
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("end", ["lease", "left", "swept"])
 async def test_a_call_of_a_dead_replica_has_an_unknown_outcome_and_keeps_it(bench: Bench, caller: Credentials, end: str) -> None:
     gate = Gate()

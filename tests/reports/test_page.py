@@ -44,6 +44,7 @@ def series(rows: list[list[float | None]]) -> list[dict[str, Any]]:
     return [{"label": f"Part {number}", "values": values} for number, values in enumerate(rows)]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("edge", EDGES)
 def test_every_chart_is_drawn_inside_its_frame(shape: str, edge: str) -> None:

@@ -174,6 +174,7 @@ async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(
     assert (line.status, line.code, line.path) == (404, "not_found", "/v1/intelligence/share/{token}")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("accept", "query", "is_page"),
     [

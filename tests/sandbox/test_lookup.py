@@ -61,6 +61,7 @@ def check(world: World) -> None:
     assert world.lookup.line(world.lines, "msisdn", "1") is None
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", range(3))
 async def test_look_ups_follow_what_numbers_sims_and_accounts_become(seed: int) -> None:
     network, random = Network(), Random(seed)

@@ -45,6 +45,7 @@ def test_every_write_has_a_case_and_every_read_has_one_or_is_called_by_an_operat
     assert {case.method for case in CASES if case.version == "v2"} == VERSION_2_METHODS.keys()
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("case", CASES, ids=name)
 async def test_a_documented_call_gets_the_documented_shape(case: MethodCase, refusing: Network) -> None:
     network = refusing if case in READ_CASES else Network()
@@ -62,6 +63,7 @@ async def test_a_documented_call_gets_the_documented_shape(case: MethodCase, ref
         assert payload
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("case", CASES, ids=name)
 async def test_parameters_of_another_shape_are_refused_with_2_and_change_nothing(case: MethodCase, refusing: Network) -> None:
     params = case.params(refusing)
@@ -72,6 +74,7 @@ async def test_parameters_of_another_shape_are_refused_with_2_and_change_nothing
     assert packed(refusing) == before
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("case", [case for case in CASES if case.method not in OPEN_TO_ALL], ids=name)
 async def test_another_resellers_records_are_refused_with_11_and_stay_as_they_are(case: MethodCase, refusing: Network) -> None:
     params, before = case.params(refusing), packed(refusing)

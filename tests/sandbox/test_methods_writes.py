@@ -206,6 +206,7 @@ async def test_series_stop_one_by_one_by_line_or_by_template() -> None:
     assert await network.code("stopResumeSubsRecurringPackage", {"active": True}) == 2
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("group", "code"),
     [

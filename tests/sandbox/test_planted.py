@@ -46,6 +46,7 @@ def test_plain_worlds_are_byte_for_byte_what_they_were_before_anything_could_be_
     assert hashlib.sha256(values.encode()).hexdigest()[:24] == "33235155c385b7027149b719"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "lines"), [(1, PLANTED_LINES), (2, SMALLEST)])
 def test_a_twentieth_to_a_tenth_of_the_lines_have_each_thing_to_find(seed: int, lines: int) -> None:
     truth = planted(seed, lines).truth

@@ -56,6 +56,7 @@ async def test_the_token_of_the_query_wins() -> None:
     assert b'"id":7002' in answer.body
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("query", ["", "token=", "token=wrong", "TOKEN=" + FJORD])
 async def test_a_wrong_token_is_code_8_with_http_200_and_may_be_http_401(query: str) -> None:
     assert await Network().send(INFO, query=query) == WireAnswer(200, NO_ACCOUNT)

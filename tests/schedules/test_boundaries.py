@@ -56,6 +56,7 @@ def boundaries(cron: str, zone: str, first: datetime, last: datetime) -> list[da
     return found
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("zone", "day"), PLACES)
 @pytest.mark.parametrize("cron", [*DAILY, *SEVERAL])
 def test_a_time_that_the_clock_skips_comes_at_once_after_the_gap_and_one_that_it_shows_twice_comes_once(
@@ -65,6 +66,7 @@ def test_a_time_that_the_clock_skips_comes_at_once_after_the_gap_and_one_that_it
     assert boundaries(cron, zone, expected[0], expected[-1]) == expected
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("zone", "day"), PLACES)
 @pytest.mark.parametrize("cron", STARRED)
 def test_hourly_and_quarterly_schedules_come_whenever_the_clock_shows_their_minute(zone: str, day: str, cron: str) -> None:
@@ -72,6 +74,7 @@ def test_hourly_and_quarterly_schedules_come_whenever_the_clock_shows_their_minu
     assert boundaries(cron, zone, expected[0], expected[-1]) == expected
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("zone", "day"), PLACES)
 @pytest.mark.parametrize("cron", ["30 2 * * *", "0,30 1-3 * * *", "0 * * * *"])
 def test_from_every_quarter_of_an_hour_the_next_boundary_lies_ahead_and_is_the_same_one(zone: str, day: str, cron: str) -> None:
@@ -83,6 +86,7 @@ def test_from_every_quarter_of_an_hour_the_next_boundary_lies_ahead_and_is_the_s
             assert next_boundary(cron, zone, int(moment.timestamp() * 1000)) == ahead.timestamp() * 1000
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seconds", [0, 59, 3600, 86_400 * 3, 86_400 * 60])
 @pytest.mark.parametrize("cron", ["*/15 * * * *", "30 2 * * *", "0 6 * * MON", "0 0 1 1 *"])
 def test_of_many_that_were_missed_the_newest_is_found(cron: str, seconds: int) -> None:

@@ -168,6 +168,7 @@ async def test_a_refusal_fails_the_report_at_once_and_says_why(bureau: Bureau) -
     assert (gone["state"], gone["error"]["code"]) == ("failed", "org_not_connected")
 
 
+@pytest.mark.long
 @pytest.mark.rule("4.7.52")
 async def test_thirty_reports_are_kept(on_both: Bureau) -> None:
     made, runs = await on_both.create(cron="*/15 * * * *"), on_both.replica()

@@ -164,6 +164,7 @@ async def test_a_refusal_is_told_in_words_that_name_what_to_do(stage: Stage) -> 
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("code", "status"), [(3, 502), (5, 502), (7, 502), (13, 502), (16, 502), (4, 409), (12, 409), (14, 409), (2, 400), (6, 400)]
 )
@@ -180,6 +181,7 @@ async def test_a_push_that_the_steering_system_refuses_for_a_line_with_a_list_ma
     assert (said.status_code, said.json()["ocs_code"]) == (502, 16)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("code", [2, 6, 14])
 async def test_a_read_that_is_refused_is_not_laid_to_its_caller(stage: Stage, code: int) -> None:
     stage.world.sandbox.faults.add(NetworkFault("listResellerAccount", code=code))

@@ -31,6 +31,7 @@ def seal(stage: LineStage, token: str, organisation: str, field: str = OWN_TOKEN
     return stage.world.pipeline.deps.keyring.seal(token, org_id=organisation, field=field)
 
 
+@pytest.mark.cases
 @EACH
 @pytest.mark.rule("5.3.3")
 async def test_a_line_of_another_account_is_looked_up_once_and_not_found(stage: LineStage, write: Write) -> None:
@@ -195,6 +196,7 @@ async def test_half_a_connection_never_falls_back_on_the_service_s_token(stage: 
     assert (stage.sent(), stage.line.status, await stage.charged()) == ([], "ACTIVE", 0)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("token", "ocs_code"), [("revoked-4f1c", 8), ("line\nfeed", 8), ("ключ", 8)])
 async def test_a_token_that_the_upstream_does_not_know_is_not_repeated_to_anybody(stage: LineStage, token: str, ocs_code: int) -> None:
     stranger = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=token)

@@ -72,6 +72,7 @@ async def test_calls_with_one_key_at_the_same_time_send_one_write(stage: LineSta
     assert ([method for method, _ in stage.writes()], stage.line.balance) == (["modifySubscriberBalance"], 4_000_000)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "write", [write for write in LINE_WRITES if write.operation in ("send_sms", "change_sim_status", "reset_subscriber_gz_counter")]
 )

@@ -206,6 +206,7 @@ async def test_only_the_last_change_is_undone_and_only_for_a_day(house: ServiceH
     assert (await new.state())["connection"]["former_token_until"] is None
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("how", ["managed", "disconnected", "simulation left"])
 async def test_whoever_leaves_own_tokens_leaves_no_token_behind(house: ServiceHouse, how: str) -> None:
     new = await live(house)

@@ -152,6 +152,7 @@ def test_what_is_asked_for_is_granted_whole_or_refused(held: Restrictions, asked
     assert replace(made, counted_as=None).within(held).iccids == made.iccids
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_chain_made_over_http_only_ever_narrows(house: ServiceHouse, seed: int) -> None:
     steps: list[dict[str, Any]] = [

@@ -47,6 +47,7 @@ async def late(world: World, operation: str, caller: Caller, **arguments: Any) -
     return "done"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("operation", "arguments"),
     [

@@ -55,6 +55,7 @@ async def test_saving_the_operator_renames_the_organisation_everywhere(house: Se
     assert new.asked() == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "value", "text"),
     [

@@ -137,6 +137,7 @@ TROUBLE = {
 }
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.9.24")
 @pytest.mark.parametrize("trouble", TROUBLE.values(), ids=TROUBLE)
 @pytest.mark.parametrize("method", sorted(READS))
@@ -176,6 +177,7 @@ async def test_asking_again_changes_nothing(house: ServiceHouse) -> None:
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("mode", ["managed", "own"])
 @pytest.mark.parametrize("reason", ["account_absent", "account_conflict", "not_configured", "ocs_unavailable"])
 async def test_a_pending_outcome_leaves_a_connected_organisation_as_it_is(house: ServiceHouse, mode: str, reason: str) -> None:

@@ -113,6 +113,7 @@ async def test_an_own_token_that_opens_no_more_gives_a_demo(house: ServiceHouse)
     assert (await demo_reason(new), new.asked()) == ("ocs_unavailable", [])
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.9.31")
 @pytest.mark.parametrize(
     ("trouble", "reason"),

@@ -107,6 +107,7 @@ async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house:
     assert (await new.agree(STEP, {"token": SECRET}, **{"Idempotency-Key": "mine"})).status_code == 200  # the key was free
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "token", ["", "two words", "line\n", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07", "\u0661\u0662", 5, None, ["x"]]
 )
@@ -118,6 +119,7 @@ async def test_what_is_no_token_is_refused_unrepeated_and_not_asked_for(house: S
     assert (new.asked(), await new.connection()) == ([], (None, None))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "trouble",
     [

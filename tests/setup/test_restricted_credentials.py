@@ -63,6 +63,7 @@ async def tries(house: ServiceHouse, caller: Credentials, secret: str) -> list[t
     return [(answer.status_code, answer.json()["code"]) for answer in answers]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("restrictions", RESTRICTED)
 async def test_a_restricted_key_of_an_admin_invites_nobody_and_removes_nobody(house: ServiceHouse, restrictions: dict[str, Any]) -> None:
     caller = await admin(house)

@@ -127,6 +127,7 @@ async def test_two_sign_ups_of_one_address_at_once_make_one_person(either: World
     assert sorted(member.name for member in mine) == ["Fjord 0", "Fjord 1", "Fjord 2"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("given", "param"),
     [

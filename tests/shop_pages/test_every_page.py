@@ -133,6 +133,7 @@ async def test_a_head_request_gets_the_headers_alone(market: PagesMarket, browse
             assert head.headers[name] == got.headers[name]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
     [

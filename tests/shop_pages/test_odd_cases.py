@@ -31,6 +31,7 @@ NOW = 1_800_014_400.0
 EVERYWHERE = sorted(COUNTRY_CODES)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("path", [b"/shop%2ffjord", b"/shop%2Ffjord", b"/shop/fjord%2f", b"/%2fshop/fjord"])
 async def test_an_encoded_slash_leads_to_no_shop(market: PagesMarket, path: bytes) -> None:
     assert (await raw_ask(market.door, target=SHOP_PATH.encode())).status == 200
@@ -166,6 +167,7 @@ async def test_a_payment_that_was_given_up_does_not_renew_the_page_for_ever(mark
     assert waits == ["4", "10", "30", None]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("query", ["utm=1&utm=2", "q=%ff", "x=%00", "&".join(f"a{n}=1" for n in range(60)), "fbclid=x&access_token=s3cret"])
 async def test_what_others_add_to_an_address_does_not_matter(browser: Browser, query: str) -> None:
     seen = await browser.get(f"{SHOP_PATH}?{query}&country=NO")
@@ -189,6 +191,7 @@ async def test_a_charging_system_that_hangs_does_not_hang_the_buyer(
     assert [form.method for form in seen.page.forms].count("post") == 3, "nobody knows, so it can be tried again"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("profile", "code"),
     [

@@ -39,6 +39,7 @@ def series() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("text", list(expressions()))
 def test_an_expression_is_well_formed_and_asks_for_series_and_labels_that_there_are(text: str) -> None:
     known, read = series(), Expression(text)

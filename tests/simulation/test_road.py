@@ -54,6 +54,7 @@ class Wire:
         self.loop.run_until_complete(anyio.sleep(4000))
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", WEIGHTS)
 def test_a_fault_has_the_effect_that_it_says_and_the_client_never_calls_an_unknown_outcome_certain(fault: UpstreamFault) -> None:
     for seed in range(20):

@@ -104,6 +104,7 @@ async def test_lines_have_rings_of_their_own(store: Store) -> None:
     assert await shown(store) == [("FR", 1)]
 
 
+@pytest.mark.long
 async def test_the_newest_fifty_stay_and_the_table_does_not_grow(store: Store) -> None:
     travels = [sighting("FR" if at % 2 else "DE", at) for at in range(130)]
     assert [entry.occurred_at for entry in await store.write(enter_all, travels)] == list(range(129, 79, -1))

@@ -38,6 +38,7 @@ async def test_an_id_is_a_repetition_for_seven_days_whatever_the_body(store: Sto
     assert await take(store, push("on", id="m1"), 7 * PUSH_DAY) is True
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("id", [None, "m1"])
 async def test_of_many_at_once_one_is_new(store: Store, id: str | None) -> None:
     assert sum(await asyncio.gather(*(take(store, push("on", id=id)) for _ in range(24)))) == 1

@@ -233,6 +233,7 @@ async def nothing() -> None:
     """Nobody else is there."""
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("column", [1, 2], ids=["secret", "previous_secret"])
 async def test_a_secret_rotated_meanwhile_is_kept_and_both_open_afterwards(store: Store, column: int) -> None:
     await store.write(fill, OLD)
@@ -275,6 +276,7 @@ async def test_what_cannot_be_opened_is_left_counted_and_named_without_its_conte
     assert (await rekey(store))["organisation.own_token"].named == [UnopenedValue("organisation org_a", None)]
 
 
+@pytest.mark.long
 async def test_of_many_that_cannot_be_opened_all_are_counted_and_the_first_are_named(store: Store) -> None:
     await store.write(fill_claims, RESEALED_AT_ONCE + 50, OLD)
     done = await reseal(store, NEW, SEALED_COLUMNS[-1])

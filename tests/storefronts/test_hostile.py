@@ -68,6 +68,7 @@ async def state(who: ShopSeller, shop: str) -> tuple[Any, Any]:
     return (await who.ask("GET", SHOPS)).body, (await who.ask("GET", f"{SHOPS}/{shop}")).body
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("field", list(BAD))
 async def test_a_shop_takes_no_hostile_field(shared: World, field: str) -> None:
     fjord = await seller(shared)
@@ -82,6 +83,7 @@ async def test_a_shop_takes_no_hostile_field(shared: World, field: str) -> None:
     assert await state(fjord, shop["id"]) == before
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("field", list(BAD_PLAN))
 async def test_a_plan_takes_no_hostile_field(shared: World, field: str) -> None:
     fjord = await seller(shared)

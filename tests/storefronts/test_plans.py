@@ -122,6 +122,7 @@ async def test_a_product_must_be_in_the_shop_s_currency(world: World) -> None:
     assert (await fjord.ask("GET", f"{SHOPS}/{shop['id']}")).body["plans"] == []
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -185,6 +186,7 @@ async def test_a_price_without_its_mode_is_refused_by_the_name_of_what_is_missin
     assert (await fjord.ask("GET", f"{SHOPS}/{shop['id']}")).body["plans"] == [plan]
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.4")
 @pytest.mark.parametrize("names", [("payments_price_id", "payments_price_mode"), ("payments_price_id",), ("payments_price_mode",)])
 async def test_null_clears_price_and_mode_together(world: World, names: tuple[str, ...]) -> None:

@@ -84,6 +84,7 @@ async def test_a_plan_that_is_off_sale_says_so(house: ServiceHouse) -> None:
     assert await readiness(house.world) == against("plan_not_on_sale")
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.7")
 @pytest.mark.parametrize(
     ("connection", "account", "said"),
@@ -151,6 +152,7 @@ async def test_many_who_ask_cost_the_charging_system_one_count(house: ServiceHou
     assert calls(world).count("esimStatusPerAccount") == 2
 
 
+@pytest.mark.cases
 @pytest.mark.rule("4.6.7")
 @pytest.mark.parametrize("method", ["esimStatusPerAccount", "listPrepaidPackageTemplate", "*"])
 @pytest.mark.parametrize("trouble", [{"drop_before": True}, {"code": 3}, {"malformed": True}, {"status": 503}])

@@ -18,6 +18,7 @@ def line(stage: LineStage) -> Line:
     return stage.line
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("body", "left"),
     [

@@ -5,6 +5,7 @@ import pytest
 from tests.subscribers.staged import LineStage
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("body", "name"),
     [
@@ -51,6 +52,7 @@ async def test_something_has_to_change(stage: LineStage, body: dict[str, object]
     )
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("field", "value"),
     [

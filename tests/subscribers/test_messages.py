@@ -80,6 +80,7 @@ def decoded(wire: str) -> str:
     return units.decode("utf-16-be")
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("message", "unicode", "length"),
     [
@@ -104,6 +105,7 @@ async def test_a_message_that_fits_is_sent_once(stage: LineStage, message: str, 
     assert stage.writes() == [("sendMtSms", {"imsi": stage.line.imsi, "text": escape_sms_text(message), "senderId": "Reseller"})]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("message", "seen"),
     [
@@ -126,6 +128,7 @@ async def test_a_message_that_does_not_fit_is_not_begun(stage: LineStage, messag
     assert seen in answer.json()["error"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("name", "sender"),
     [("Fjord Mobile AS", "FjordMobile"), ("Ål & Co. 24", "lCo24"), ("李商店", "Info"), ("A very long name indeed", "Averylongna")],
@@ -142,6 +145,7 @@ async def test_the_sender_is_the_organisation_s_name_unless_one_is_given(stage: 
     assert senders == [sender, "Alerts24", "+4790000001", "1234"]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("sender", ["", "twelve chars", "TwelveLetter", "a-b", "Ål", "+12", "1" * 16, "x\n", 4790000001])
 async def test_a_sender_that_no_phone_shows_is_refused(stage: LineStage, sender: object) -> None:
     answer = await stage.ask("sms", {"message": "Hi", "sender": sender}, method="POST")

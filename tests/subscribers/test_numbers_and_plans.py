@@ -38,6 +38,7 @@ async def test_a_number_that_another_line_has_is_refused(stage: LineStage) -> No
     assert (answer.status_code, answer.json()["ocs_code"], stage.line.number) == (409, 4, stage.line.own_number)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("body", "param"),
     [

@@ -38,6 +38,7 @@ async def test_all_four_may_be_named_and_all_four_are_sent(stage: LineStage) -> 
     assert stage.writes() == [("setSubscriberTrafficRestrictions", {"subscriber": {"subscriberId": stage.line.id}, **sent})]
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("name", "spelling"),
     [

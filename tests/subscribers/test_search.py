@@ -102,6 +102,7 @@ async def test_names_and_addresses_are_found_in_any_case(stage: AccountsStage) -
     assert stage.calls() == [{"accountId": 8101}] * 2
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("q", "reading"),
     [
@@ -206,6 +207,7 @@ async def test_a_search_that_is_cut_off_is_finished_in_the_account(stage: Accoun
     assert await ids(stage.managed, q=prefix) == mine
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("cap", [7, 20, 100])
 async def test_an_account_beyond_the_networks_cap_is_read_by_parts(stage: AccountsStage, cap: int) -> None:
     stage.network.row_cap = cap
@@ -247,6 +249,7 @@ async def test_pages_follow_the_number_of_the_line(stage: AccountsStage) -> None
     assert found == expected
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("status", ["SUSPENDED", "Suspended", "suspended"])
 async def test_the_status_that_holds_now_is_a_filter(stage: AccountsStage, status: str) -> None:
     line = stage.used()

@@ -54,6 +54,7 @@ async def test_no_limit_is_nobody_s_and_costs_no_call(stage: AccountsStage) -> N
     assert await asked(stage, limited_line(stage, "UNLIMITED", Held(THROTTLED, 96))) == ("none", [])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("limit", ["KB_32", "KB_64", "KB_2048"])
 async def test_a_limit_that_no_template_can_set_was_set_by_hand(stage: AccountsStage, limit: str) -> None:
     assert await asked(stage, limited_line(stage, limit, Held(THROTTLED, 96))) == ("manual", [])
@@ -69,6 +70,7 @@ async def test_once_a_package_was_used_the_documented_charging_system_does_not_t
     assert await asked(stage, limited_line(stage, "KB_512", Held(PLAIN, 50))) == ("unknown", MORE_CALLS[:1])  # a minute old at most
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("limit", "held", "source"),
     [
@@ -103,6 +105,7 @@ async def test_the_green_zone_s_limit_is_told_when_the_data_is_used_up(stage: Ac
     assert (await asked(stage, never_there))[0] == "manual"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("method", MORE_CALLS)
 @pytest.mark.parametrize("kind", [{"code": 3}, {"code": 18}, {"code": 14}, {"malformed": True}, {"status": 502}], ids=str)
 async def test_the_limit_is_told_although_nothing_more_can_be_read(stage: AccountsStage, method: str, kind: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def test_weeks_cover_every_day_once(length: int) -> None:
     assert {week.days for week in cut[:-1]} <= {7}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -50,6 +50,7 @@ async def test_lines_are_tagged_by_their_facts_and_by_another_tag(both: ReadMode
     assert said["code"] == "not_found"
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("given", "told"),
     [

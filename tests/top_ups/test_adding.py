@@ -116,6 +116,7 @@ async def untold(counter: TopUpShop, order: str) -> None:
     counter.world.clock.advance(61)  # what is known of templates is a minute old at most
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("happens", "code"),
     [(moved, "line_not_found"), (freed, "line_not_found"), (untold, "template_not_visible")],
@@ -130,6 +131,7 @@ async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: TopUpShop
     assert [letter.to for letter in await counter.world.letters()] == ["buyer@home.test"] * 2
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("code", [2, 14, 17])
 async def test_what_the_charging_system_surely_refuses_is_refunded(counter: TopUpShop, code: int) -> None:
     order, top_up = await counter.buy_both()

@@ -152,6 +152,7 @@ async def test_a_charging_system_that_does_not_answer_is_a_502_and_nothing_is_st
     assert (counter.sessions(), await counter.notes()) == ([], [])
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(("trouble", "after"), [("error", False), ("timeout", False), ("closed", True), ("garbage", True)])
 async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: TopUpShop, trouble: str, *, after: bool) -> None:
     fault: dict[str, object] = {"path": "/v1/checkout/sessions", "trouble": trouble, "after": after, "times": 9}

@@ -42,6 +42,7 @@ async def lost(counter: TopUpShop, order: str, fault: NetworkFault, plan: str = 
     return top_up
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("fault", LOST, ids=lambda fault: "-".join(fault.kinds))
 async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: TopUpShop, fault: NetworkFault) -> None:
     order = await counter.buy()

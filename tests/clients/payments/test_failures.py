@@ -64,6 +64,7 @@ READ_FAILED, READ_LATE = ("payments_error", 502, False, False), ("payments_timeo
 UNKNOWN, UNSENT = ("OUTCOME_UNKNOWN", 502, True, False), ("payments_error", 502, False, True)
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     "trouble",
     [

@@ -48,6 +48,7 @@ def held(**changes: object) -> dict[str, object]:
     return {**BALANCE, "available": [{"amount": 1, "currency": "eur", **changes}]}
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize(
     ("ask", "body"),
     [
