@@ -183,6 +183,12 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "updated_at": 1_795_168_800,
 }
 """The documented invoice."""
+NAMED_INVOICE_EXAMPLE: ShownInvoice = {
+    **DRAFT_INVOICE_EXAMPLE,
+    "recipient_name": "Fjord Ferries AS",
+    "recipient_email": "accounts@fjord.example",
+}
+"""The documented invoice, whose draft says who is billed."""
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 
@@ -293,7 +299,9 @@ class InvoicesQuery(ListPage):
             {"status": "draft", "period_id": PERIOD_ID_EXAMPLE},
             {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": False},
         ),
-        Example("What did we bill a customer?", {"recipient": "nordwind"}, {"object": "list", "data": [], "has_more": False}),
+        Example(
+            "What did we bill a customer?", {"recipient": "ferries"}, {"object": "list", "data": [NAMED_INVOICE_EXAMPLE], "has_more": False}
+        ),
     ],
 )
 async def list_invoices(ctx: Ctx, params: InvoicesQuery) -> ListOf[ShownInvoice]:

@@ -139,6 +139,7 @@ async def test_a_browser_that_leaves_before_the_answer_ends_the_question(held: H
     await reader.get(QUESTION, f"ask=now&iccid={ICCID}")  # it ends, though nothing is ever answered
     assert "<main" in reader.pieces[0].decode() and not any(b"</html>" in piece for piece in reader.pieces)
     assert len(held.network.calls) > calls and held.sleep.until is not None and not held.sleep.until.is_set()
+    assert [row.outcome for row in await trail(held.site, "console.insight")] == ["ok"]  # it was looked at all the same
 
 
 @pytest.mark.long
