@@ -15,9 +15,9 @@ from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_document
 from operations.invoicing.invoices import (
+    BILLED_INVOICE,
     INVOICE_ID_EXAMPLE,
     INVOICE_VERSION,
-    NAMED_INVOICE_EXAMPLE,
     PAID_INVOICE_HINT,
     InvoiceRef,
     RecipientName,
@@ -463,7 +463,7 @@ async def due_of_sending(_ctx: Ctx, params: InvoiceChange, found: InvoiceToUpdat
         Example(
             "Say who is billed",
             {"id": INVOICE_ID_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"},
-            NAMED_INVOICE_EXAMPLE,
+            BILLED_INVOICE,
         ),
     ],
 )

@@ -183,12 +183,7 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "updated_at": 1_795_168_800,
 }
 """The documented invoice."""
-NAMED_INVOICE_EXAMPLE: ShownInvoice = {
-    **DRAFT_INVOICE_EXAMPLE,
-    "recipient_name": "Fjord Ferries AS",
-    "recipient_email": "accounts@fjord.example",
-}
-"""The documented invoice, whose draft says who is billed."""
+BILLED_INVOICE: ShownInvoice = {**DRAFT_INVOICE_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 
@@ -299,9 +294,7 @@ class InvoicesQuery(ListPage):
             {"status": "draft", "period_id": PERIOD_ID_EXAMPLE},
             {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": False},
         ),
-        Example(
-            "What did we bill a customer?", {"recipient": "ferries"}, {"object": "list", "data": [NAMED_INVOICE_EXAMPLE], "has_more": False}
-        ),
+        Example("What did we bill a customer?", {"recipient": "ferries"}, {"object": "list", "data": [BILLED_INVOICE], "has_more": False}),
     ],
 )
 async def list_invoices(ctx: Ctx, params: InvoicesQuery) -> ListOf[ShownInvoice]:

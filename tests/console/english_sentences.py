@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from registry.errors import Refusal
 
-ROOT = Path(__file__).parent.parent.parent
+SOURCE_ROOT = Path(__file__).parent.parent.parent
 LAYERS = ("operations", "storage", "clients", "registry", "transports.web")
 CONSOLE = "transports.web.console"
 PLACE = "Nordwind"
@@ -60,7 +60,7 @@ class SourceModule(NamedTuple):
 @cache
 def source_module(name: str) -> SourceModule:
     """The module, which is read when something leads to it; of one that is not the product's, nothing."""
-    path = ROOT / (name.replace(".", "/") + ".py")
+    path = SOURCE_ROOT / (name.replace(".", "/") + ".py")
     names, imports = dict[str, Named](), dict[str, tuple[str, str]]()
     for node in ast.parse(path.read_text()).body if name.startswith(LAYERS) and path.exists() else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -94,7 +94,7 @@ class EnglishSource:
     def reached(self) -> Mapping[tuple[str, str], Named]:
         """What the handlers lead to."""
         found: dict[tuple[str, str], Named] = {}
-        pages = [f"{CONSOLE}.{path.stem}" for path in (ROOT / CONSOLE.replace(".", "/")).glob("*.py")]
+        pages = [f"{CONSOLE}.{path.stem}" for path in (SOURCE_ROOT / CONSOLE.replace(".", "/")).glob("*.py")]
         todo = [*self.operations, *((page, name) for page in pages for name in source_module(page).names)]
         while todo:
             at = self.find(*todo.pop())

@@ -11,7 +11,7 @@ from operations.changes.sending.change_work import APPROVER_LOST_RIGHTS, ASKER_G
 from operations.changes.tags import TAG_REFUSALS
 from operations.intelligence.line_diagnosis import UNREAD_FACTS
 from registry.validation_errors import RULE_TEXTS
-from tests.console.english_sentences import CONSOLE, PLACE, ROOT, EnglishSource
+from tests.console.english_sentences import CONSOLE, PLACE, SOURCE_ROOT, EnglishSource
 from transports.web.console.app import console_texts
 from transports.web.console.translations import find_sentences
 from transports.web.pages.request import PROBLEM_WORDS, worded_problem
@@ -38,7 +38,7 @@ GAP_SAYS = re.compile(r"could not be|did not answer|have not been|has not been|n
 
 @pytest.fixture(scope="module")
 def source() -> EnglishSource:
-    text = "".join(path.read_text() for folder in CALLERS for path in sorted((ROOT / folder).glob("*.py")))
+    text = "".join(path.read_text() for folder in CALLERS for path in sorted((SOURCE_ROOT / folder).glob("*.py")))
     return EnglishSource([(each.handler.__module__, each.id) for each in CATALOGUE.operations.values() if f'"{each.id}"' in text])
 
 

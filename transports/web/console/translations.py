@@ -37,7 +37,7 @@ SENTENCES = "sentences."
 """Begins the key of what a refusal, a row of a change set or a gap of figures says; behind it stands the English one, with places."""
 WHOLE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 LONGEST_SENTENCE = 1000
-MOST_DIGITS = 9
+GROUPED_DIGITS = 9
 """Of a number that is grouped by thousands; a longer one is a name, such as an ICCID."""
 
 
@@ -103,7 +103,7 @@ def said_value(texts: LanguageTexts, value: str) -> str:
     if WHOLE_MOMENT.fullmatch(value):
         return texts.moment(value)
     if SAID_NUMBER.fullmatch(value):
-        return value if len(value) > MOST_DIGITS or value.startswith("0") else said_number(texts, value)
+        return value if len(value) > GROUPED_DIGITS or value.startswith("0") else said_number(texts, value)
     return find_sentence(texts, value) or value
 
 
