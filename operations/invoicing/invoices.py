@@ -182,7 +182,6 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "created_at": 1_795_168_800,
     "updated_at": 1_795_168_800,
 }
-"""The documented invoice."""
 BILLED_INVOICE: ShownInvoice = {**DRAFT_INVOICE_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
