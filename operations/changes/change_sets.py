@@ -9,7 +9,7 @@ from pydantic import Field
 
 from operations.changes.change_plans import PLAN_EXAMPLE, SET_ID_EXAMPLE, UPSTREAM_ROWS_A_SECOND, change_set_not_found, require_own_set
 from operations.changes.plans.sheet import table_heading, table_rows
-from operations.changes.plans.views import ChangeSetPage, ChangeSetView, render_page, render_set
+from operations.changes.plans.views import ChangeSetPage, ChangeSetView, SetPlanner, render_page, render_set
 from operations.deps import Ctx, Deps
 from operations.upstream.paging import cursor_value
 from operations.vocabulary import ListOf, ListPage, list_page
@@ -24,6 +24,8 @@ SET_LOOK_SECONDS = 0.25
 WORKING_STATES = ("planning", "applying")
 ROWS_A_PIECE = 1000
 LARGEST_ROW_NUMBER = (1 << 31) - 1
+SET_CANCELLED = "The change set was cancelled before this was sent."
+"""Of a set and of its rows: what was sent before stays."""
 FINISHED_EXAMPLE: ChangeSetView = {
     **{name: value for name, value in PLAN_EXAMPLE.items() if name != "rows"},  # pyright: ignore[reportAssignmentType]  # the members of a set
     "state": "applied",
@@ -168,11 +170,11 @@ async def cancel_change_set(ctx: Ctx, params: ChangeSetRef, found: ChangeSet) ->
     What was sent stays; undo_changes takes it back. A plan that is not applied is given up.
     """
 
+    caller: SetPlanner = {"person": ctx.principal, "credential": ctx.caller.key_id or None}
+
     def cancel(connection: Connection, *, now: float) -> ChangeSetView:
         """Choice: a set that was cancelled answers as before, so that a call that was lost can be repeated."""
-        stop = orjson.dumps(
-            {"code": "cancelled", "error": f"Cancelled by {ctx.caller.kind} {ctx.caller.key_id or ctx.principal}."}
-        ).decode()
+        stop = orjson.dumps({"code": "cancelled", "error": SET_CANCELLED, "cancelled_by": caller}).decode()
         row = cancel_set(connection, change_set=found.id, organisation=ctx.organisation, stop=stop, now=now)
         if row is None:
             raise change_set_not_found()

@@ -15,7 +15,7 @@ from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_document
 from operations.invoicing.invoices import (
-    DRAFT_INVOICE_EXAMPLE,
+    BILLED_INVOICE,
     INVOICE_ID_EXAMPLE,
     INVOICE_VERSION,
     PAID_INVOICE_HINT,
@@ -463,7 +463,7 @@ async def due_of_sending(_ctx: Ctx, params: InvoiceChange, found: InvoiceToUpdat
         Example(
             "Say who is billed",
             {"id": INVOICE_ID_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"},
-            {**DRAFT_INVOICE_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"},
+            BILLED_INVOICE,
         ),
     ],
 )

@@ -182,7 +182,7 @@ DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
     "created_at": 1_795_168_800,
     "updated_at": 1_795_168_800,
 }
-"""The documented invoice."""
+BILLED_INVOICE: ShownInvoice = {**DRAFT_INVOICE_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 
@@ -293,7 +293,7 @@ class InvoicesQuery(ListPage):
             {"status": "draft", "period_id": PERIOD_ID_EXAMPLE},
             {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": False},
         ),
-        Example("What did we bill a customer?", {"recipient": "nordwind"}, {"object": "list", "data": [], "has_more": False}),
+        Example("What did we bill a customer?", {"recipient": "ferries"}, {"object": "list", "data": [BILLED_INVOICE], "has_more": False}),
     ],
 )
 async def list_invoices(ctx: Ctx, params: InvoicesQuery) -> ListOf[ShownInvoice]:

@@ -296,6 +296,7 @@ class OrderEntry(TypedDict):
     object: Literal["storefront.order"]
     storefront: Annotated[str, Field(description="Slug of the shop")]
     plan: Annotated[str, Field(description="Slug of the plan as it was sold")]
+    plan_name: Annotated[FreeText, Field(description="Its name as it was sold")]
     status: OrderStatus
     amount: Annotated[int, Field(description="The price, minor units (cents)")]
     currency: Annotated[str, Field(description="ISO 4217, upper case")]
@@ -314,6 +315,7 @@ ORDER_ENTRY_EXAMPLE: OrderEntry = {
     "object": "storefront.order",
     "storefront": "fjord-travel",
     "plan": "nordic-1gb",
+    "plan_name": SOLD_PLAN_EXAMPLE["name"],
     "status": "ready",
     "amount": 900,
     "currency": "EUR",
@@ -375,12 +377,13 @@ def place_of_order(connection: Connection, organisation: str, order: str | None)
 
 
 def render_order_entry(order: OrderDetail) -> OrderEntry:
-    row, refund = order.row, render_order_refund(order.row)
+    row, refund, plan = order.row, render_order_refund(order.row), sold_plan_of(order.row)
     return {
         "id": row.id,
         "object": "storefront.order",
         "storefront": order.shop,
-        "plan": sold_plan_of(row)["slug"],
+        "plan": plan["slug"],
+        "plan_name": plan["name"],
         "status": order_status_of(row),
         "amount": row.amount,
         "currency": row.currency,

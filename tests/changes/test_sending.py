@@ -60,6 +60,7 @@ async def test_a_cancelled_set_stops_and_what_was_sent_stays(both: ChangeStage) 
     found = await both.read(plan["id"])
     changed = sum(line.status == "SUSPENDED" for line in lines)
     assert (found["state"], found["stopped"]["code"]) == ("partly_applied", "cancelled")
+    assert found["stopped"]["cancelled_by"] == found["planned_by"] and "usr_" not in found["stopped"]["error"]
     assert 0 < changed < len(lines)
     assert (found["counts"]["done"], found["counts"]["not_sent"]) == (changed, len(lines) - changed)
 

@@ -106,7 +106,10 @@ async def test_every_line_that_matches_a_filter_is_planned_by_the_filter(demo: B
     plan = await planned(demo, new, "set_tags", addTags="idle, check")
     assert f"{count} row" in plan.page.text and "idle, check" in plan.page.text
     given_up = await demo.send(plan.page.form(plan.path, do="cancel"))
-    assert "Stopped" in given_up.page.text
+    assert "Stopped" in given_up.page.text and "Stopped by: you" in given_up.page.text
+    demo.http.headers["Accept-Language"] = "de"
+    said = (await demo.get(given_up.path)).page.text
+    assert "Der Plan wurde angehalten, bevor dies gesendet war. Angehalten von: Sie" in said
 
 
 async def test_a_form_that_is_sent_twice_plans_once(demo: Browser, demo_server: DemoConsole) -> None:

@@ -1,5 +1,6 @@
 """The page Fleet: its columns and its saved views, which stand in addresses that a colleague can open."""
 
+import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -74,3 +75,11 @@ async def test_a_browser_keeps_ten_views_of_names_that_are_short_enough(demo: Br
 async def test_a_form_that_asks_for_something_else_is_refused(demo: Browser) -> None:
     form = view_form(await demo.get(FLEET), "save_view")
     assert (await demo.post(FLEET, {**form.fields, "do": "burn"})).status == 400
+
+
+async def test_a_text_whose_hits_are_all_on_the_first_page_is_not_counted_once_more(demo: Browser, demo_server: DemoConsole) -> None:
+    iccid = demo_server.api.get("/v1/fleet/lines", params={"limit": 1}).json()["data"][0]["iccid"]
+    one = await demo.get(f"{FLEET}?text={iccid}")
+    assert re.search(r"\b1 line\b", one.page.text) and iccid in one.page.text and "countOnly" not in one.page.text
+    many = await demo.get(f"{FLEET}?text=89")
+    assert "countOnly" in many.page.text

@@ -133,12 +133,13 @@ async def test_the_frame_is_sent_before_the_charging_system_answers_and_the_answ
 
 
 async def test_a_browser_that_leaves_before_the_answer_ends_the_question(held: HeldNetwork) -> None:
-    calls = len(held.network.calls)
+    calls, before = len(held.network.calls), await trail(held.site, "console.insight")
     held.hold()
     reader = PieceReader(held, lambda _: None, leaves=True)
     await reader.get(QUESTION, f"ask=now&iccid={ICCID}")  # it ends, though nothing is ever answered
     assert "<main" in reader.pieces[0].decode() and not any(b"</html>" in piece for piece in reader.pieces)
     assert len(held.network.calls) > calls and held.sleep.until is not None and not held.sleep.until.is_set()
+    assert await trail(held.site, "console.insight") == [*before, before[0]]  # it was looked at all the same
 
 
 @pytest.mark.long

@@ -177,3 +177,5 @@ async def test_a_revoked_key_says_when_and_by_whom_it_ended_and_what_it_did_last
     ended = await hers.send(asked.page.form(page, "revoke"))
     assert ended.path == page and re.search(r"Revoked \d+ January 2027, \d\d:01 UTC by Ada Berg", ended.page.text)
     assert "List members" in ended.page.text and [form for form in ended.page.forms if form.action == page] == []
+    log = (await hers.get(f"{AUDIT}?key={key}")).page
+    assert "List members" in log.text and "night job" in log.html.partition("<tbody>")[2].partition("</tbody>")[0]

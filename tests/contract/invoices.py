@@ -31,7 +31,7 @@ async def billed_period(world: World, who: Credentials) -> Input:
 
 
 async def draft(world: World, who: Credentials, month: str) -> str:
-    wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month, 250, 100)
+    wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month, 250, 100, None, "Fjord Ferries AS", "accounts@fjord.example")
     return (await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), deps=world.pipeline.deps)).row.id
 
 

@@ -26,6 +26,7 @@ async def test_orders_are_listed_newest_first_without_the_unpaid_ones(shop: Orde
             "object": "storefront.order",
             "storefront": "fjord-travel",
             "plan": "nordic-1gb",
+            "plan_name": "Nordic 1 GB",
             "status": "failed",
             "amount": 900,
             "currency": "EUR",

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,7 @@ from tests.databases import migrated_postgres, migrated_sqlite, required_databas
 from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
+RELEASES = Path(__file__).parent.parent.parent / "docs" / "releases.md"
 FORMER, INTENTS = REVISIONS[-2], "/v1/connectivity/intents"
 
 
@@ -83,6 +85,15 @@ async def test_intents_from_before_are_found_by_their_labels_after_the_upgrade(f
         for value in body["metadata"].values():
             found = (await stage.http.get(INTENTS, params={"metadata_value": value})).json()["data"]
             assert [intent["id"] for intent in found] == [made]
+
+
+def test_a_release_that_writes_no_labels_is_stopped_before_the_next_one_upgrades() -> None:
+    """Its intents would be found by no label, since the labels of former ones are written once."""
+    rows = [[cell.strip() for cell in line.split("|")] for line in RELEASES.read_text().splitlines() if line.count("|") == 5]
+    releases = [(row[3], row[4]) for row in rows if row[3].isdigit()]
+    assert releases[0] == ("0008", "") and releases[-1][0] >= "0029"
+    for (schema, _), (_, upgrade) in pairwise(releases):
+        assert schema >= "0029" or upgrade.startswith("stop first")
 
 
 def become(url: str, revision: str, works_from: str) -> None:

@@ -51,13 +51,6 @@ class RowCounts(TypedDict):
     not_sent: int
 
 
-class StopReason(TypedDict):
-    """Why rows were not sent."""
-
-    code: str
-    error: str
-
-
 class LostThing(TypedDict):
     """What a row takes away for good."""
 
@@ -84,10 +77,18 @@ class ChangeRowView(TypedDict):
 
 
 class SetPlanner(TypedDict):
-    """Who planned a set."""
+    """Who planned a set, or stopped it."""
 
     person: Annotated[str, Field(description="usr_..., or whoever runs the service")]
     credential: Annotated[str | None, Field(description="key_ of a key, gnt_ of a login; null: signed in at our own pages")]
+
+
+class StopReason(TypedDict):
+    """Why rows were not sent."""
+
+    code: str
+    error: str
+    cancelled_by: NotRequired[Annotated[SetPlanner, Field(description="Who called cancel_change_set")]]
 
 
 class ChangeSetView(TypedDict):

@@ -1,4 +1,7 @@
-"""The labels of intents from before: every program writes those of new ones by now."""
+"""The labels of intents from before: every program writes those of new ones by now.
+
+A release that writes none cannot run beside this one: 1.0.0 knows no schema but its own, and whatever follows it knows 0029.
+"""
 
 from alembic import op
 

@@ -175,7 +175,7 @@ class ConsoleApp(PageSite[ConsoleRequest]):
         return await handler(visit)
 
     def refusal_page(self, visit: ConsoleRequest, refusal: Refusal, headers: Mapping[str, str]) -> Response:
-        return visit.draw("refused.html", {}, problem=problem_of(refusal), headers=headers)
+        return visit.draw("refused.html", {}, problem=visit.said_problem(problem_of(refusal)), headers=headers)
 
 
 def page_record(visit: ConsoleRequest, response: Response) -> AuditRecord:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from operations.changes.plans.changes import STATUS_WORDS, SpeedWord
+from operations.changes.plans.views import ChangeSetPage
 from transports.web.console.csv_download import csv_download, is_csv_asked
 from transports.web.console.fleet import FILTERS, MOST_CHOSEN, filter_arguments, picked_lines, wanted_filters
 from transports.web.console.request import ConsoleRequest
@@ -230,7 +231,8 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
     found = await visit.read("get_change_set", **asked)
     if found.problem is not None:
         return visit.draw("refused.html", {}, problem=found.problem)
-    planned_by = cast(Mapping[str, str | None], found.body["planned_by"])
+    found_set = cast(ChangeSetPage, found.body)
+    cancelled_by = found_set["stopped"].get("cancelled_by") if "stopped" in found_set else None
     rows = cast("list[Mapping[str, object]]", found.body["rows"])
     chosen, here = picked_lines(source), [row["iccid"] for row in rows if row["state"] == "done"]
     counts = cast(Mapping[str, int], found.body["counts"])
@@ -239,8 +241,8 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
         "counts": counts,
         "rows": rows,
         "which": which,
-        "planner": await planner_name(visit, str(planned_by["person"])),
-        "planner_key": planned_by["credential"],
+        "planner": await person_name(visit, found_set["planned_by"]["person"]),
+        "stopper": await person_name(visit, cancelled_by["person"]) if cancelled_by else "",
         "row_choices": ROW_CHOICES,
         "after": after,
         "next_cursor": found.next_cursor,
@@ -256,8 +258,8 @@ async def show_change(visit: ConsoleRequest, problem: PageProblem | None = None)
     return visit.draw("change_set.html", facts, problem=problem)
 
 
-async def planner_name(visit: ConsoleRequest, person: str) -> str:
-    """What somebody is called who planned a set; their id where they are no member any more."""
+async def person_name(visit: ConsoleRequest, person: str) -> str:
+    """What somebody is called who planned a set or stopped it; their id where they are no member any more."""
     if person == visit.who.person:
         return visit.say("organisation.you")
     listed = await visit.read("list_members", limit=MEMBERS_READ)

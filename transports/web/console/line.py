@@ -416,7 +416,7 @@ async def carry_out(visit: ConsoleRequest, operation: str, arguments: Mapping[st
     if question is not None:
         return question
     refused = cast("Sequence[RefusedLines]", outcome.body.get("refused", ())) if outcome.problem is None else ()
-    problem = PageProblem(409, str(refused[0]["hint"]), field="tag") if refused else outcome.problem
+    problem = visit.said_problem(PageProblem(409, str(refused[0]["hint"]), field="tag")) if refused else outcome.problem
     if problem is not None:
         return await show_line(visit, problem)
     kept = {name: value for name, value in (("ask", visit.form.get("ask", "")), ("done", done)) if value}

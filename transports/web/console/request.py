@@ -10,7 +10,7 @@ import re
 import shlex
 from asyncio import Task, create_task, wait
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple, cast
@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 from starlette.types import Message, Receive, Scope, Send
 
-from operations.languages import LanguageTexts, datetime_to_show
+from operations.languages import DEFAULT_LANGUAGE, LanguageTexts, datetime_to_show
 from operations.web_pages import page_templates
 from registry.call import Reply
 from registry.caller import Role
@@ -37,7 +37,7 @@ from transports.http.response import send_stream, until_disconnected
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
-from transports.web.console.translations import said_losses, said_promise
+from transports.web.console.translations import find_sentences, said_losses, said_promise
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
 from transports.web.pages.layout import PAGE_TEMPLATES, THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, as_sentence, format_money
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
@@ -187,7 +187,7 @@ class ConsoleRequest(PageRequest):
     async def read(self, operation: str, /, **arguments: object) -> CallOutcome:
         """What an operation that only reads answers. It costs nothing: the page was counted. A refusal is in the outcome."""
         self.reads.append(PageRead(operation, arguments))
-        return outcome_of(await self.context.call(self, operation, arguments, caller=self.acting, draws_page=True))
+        return self.outcome_of(await self.context.call(self, operation, arguments, caller=self.acting, draws_page=True))
 
     async def read_together(self, **asked: PageRead) -> Mapping[str, CallOutcome]:
         """The outcomes of several reads at once, each under the name it was asked by."""
@@ -224,7 +224,7 @@ class ConsoleRequest(PageRequest):
             idempotency_key=once if keyed else None,
             if_match=parse_if_match(version) if version else None,
         )
-        outcome = outcome_of(reply)
+        outcome = self.outcome_of(reply)
         refusal = reply.refusal
         return outcome._replace(problem=self.changed_meanwhile(refusal)) if isinstance(refusal, PreconditionFailed) else outcome
 
@@ -324,6 +324,25 @@ class ConsoleRequest(PageRequest):
         """What a call of `operation` will do, as it said so itself, in the reader's language."""
         return said_promise(self.texts, self.context.pipeline.catalogue.operations.get(operation), sentence, losses)
 
+    def said(self, text: str) -> str:
+        """Sentences that the API says, in the reader's language; marked as English where they have no translation."""
+        if self.texts.language == DEFAULT_LANGUAGE:
+            return text
+        return find_sentences(self.texts, text) or Markup('<span lang="en">{}</span>').format(text)
+
+    def said_problem(self, problem: PageProblem) -> PageProblem:
+        """A refusal in the reader's language, as far as it has a translation."""
+        if self.texts.language == DEFAULT_LANGUAGE:
+            return problem
+        text, hint = (find_sentences(self.texts, each) or each for each in (problem.text, problem.hint))
+        return replace(problem, text=text, hint=hint)
+
+    def outcome_of(self, reply: Reply) -> CallOutcome:
+        found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
+        problem, tag = problem_of_reply(reply, found), reply.headers.get("ETag", "")
+        said = None if problem is None else self.said_problem(problem)
+        return CallOutcome(found, said, reply.next_cursor, "Idempotent-Replayed" in reply.headers, tag)
+
     def promised(self, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
         """Requests that wait for a person, or did, with what they will do and what is lost in the reader's language."""
         told: list[Mapping[str, object]] = []
@@ -419,9 +438,3 @@ def minor_money(texts: LanguageTexts, amount: int, currency: str) -> str:
 def digest_of(shown: object) -> str:
     """What a form shows, in short: it goes with the form, so that one that is older than somebody's change is found out."""
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
-
-
-def outcome_of(reply: Reply) -> CallOutcome:
-    found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}
-    tag = reply.headers.get("ETag", "")
-    return CallOutcome(found, problem_of_reply(reply, found), reply.next_cursor, "Idempotent-Replayed" in reply.headers, tag)

@@ -18,7 +18,8 @@ ORDERS_A_PAGE = 50
 SHOPS_TO_CHOOSE = 100
 ORDER_FILTERS = ("storefront", "status", "email")
 ORDER_COLUMNS = (
-    "id", "storefront", "plan", "status", "amount", "currency", "refund", "top_ups", "created", "paid_at", "ready_at", "cancelled_at",
+    "id", "storefront", "plan", "plan_name", "status", "amount", "currency", "refund", "top_ups", "created", "paid_at", "ready_at",
+    "cancelled_at",
 )  # fmt: skip
 """Of a file: members of the entries of list_storefront_orders."""
 WHOLE_WAY = ("created", "paid", "esim_asked_for", "esim_issued", "ready", "mail_ready")

@@ -6,6 +6,8 @@ came from outside is never looked up: it is only ever what stands in a place.
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 from operations.languages import DEFAULT_LANGUAGE, LanguageTexts
 from registry.catalogue import AnyOperation
@@ -29,6 +31,80 @@ NAMED = re.compile(
 PIECE_END = re.compile(r"(?<=[.!?:]) ")
 MORE_THINGS = re.compile(r"\band (?:(\d+) )?more$", re.ASCII)
 EURO_AMOUNT = re.compile(r"([+-]?)(\d[\d,]*)\.(\d\d) ([A-Z]{3})\b", re.ASCII)
+
+PLACE_NAME = re.compile(r"\{([a-h])\}")
+SENTENCES = "sentences."
+"""Begins the key of what a refusal, a row of a change set or a gap of figures says; behind it stands the English one, with places."""
+WHOLE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+LONGEST_SENTENCE = 1000
+GROUPED_DIGITS = 9
+"""Of a number that is grouped by thousands; a longer one is a name, such as an ICCID."""
+
+
+class SentencePattern(NamedTuple):
+    """An English sentence: what stands before, between and behind its places, their names, and the translation."""
+
+    pieces: Sequence[str]
+    names: Sequence[str]
+    said: str
+
+    def values_in(self, text: str) -> Sequence[str] | None:
+        """What stands in the places of `text`; None where it is another sentence. Each piece is looked for once, from left to right."""
+        first, last, values = self.pieces[0], self.pieces[-1], list[str]()
+        end, place = len(text) - len(last), len(first)
+        if not text.startswith(first) or not text.endswith(last):
+            return None
+        for piece in (*self.pieces[1:-1], None):
+            found = end if piece is None else text.find(piece, place + 1, end)
+            if found <= place:
+                return None
+            values.append(text[place:found])
+            place = found + len(piece or "")
+        return values
+
+
+@cache
+def sentence_patterns(texts: LanguageTexts) -> Sequence[SentencePattern]:
+    """The sentences with places, those with most words of their own first."""
+    found: list[SentencePattern] = []
+    for key, said in texts.words.items():
+        parts = PLACE_NAME.split(key.removeprefix(SENTENCES)) if key.startswith(SENTENCES) else []
+        if len(parts) > 1:
+            found.append(SentencePattern(parts[::2], parts[1::2], said))
+    return sorted(found, key=lambda each: -sum(map(len, each.pieces)))
+
+
+def find_sentences(texts: LanguageTexts, text: str) -> str | None:
+    """The translation of one or more sentences; None where one of them has none."""
+    if len(text) > LONGEST_SENTENCE:
+        return None
+    said = [find_sentence(texts, each) for each in SENTENCE_END.split(text)]
+    if None in said:
+        said = [find_sentence(texts, text)]  # a sentence in which a name ends as sentences do
+    return None if None in said else " ".join(each[:1].upper() + each[1:] for each in said if each)
+
+
+def find_sentence(texts: LanguageTexts, text: str) -> str | None:
+    """The translation of a sentence with or without its stop, or of words in one; None where there is none."""
+    words, stop = (text[:-1], text[-1]) if text[-1:] in (".", "?") else (text, "")
+    words = words[:1].upper() + words[1:]
+    said = texts.words.get(SENTENCES + words)
+    if said is not None:
+        return said + stop
+    for pattern in sentence_patterns(texts):
+        values = pattern.values_in(words if pattern.pieces[0] else text[: len(words)])
+        if values is not None:
+            return pattern.said.format(**dict(zip(pattern.names, (said_value(texts, each) for each in values), strict=True))) + stop
+    return None
+
+
+def said_value(texts: LanguageTexts, value: str) -> str:
+    """What stands in a place: a moment, a number or words of ours as the language writes them, all else as it is."""
+    if WHOLE_MOMENT.fullmatch(value):
+        return texts.moment(value)
+    if SAID_NUMBER.fullmatch(value):
+        return value if len(value) > GROUPED_DIGITS or value.startswith("0") else said_number(texts, value)
+    return find_sentence(texts, value) or value
 
 
 def said_text(texts: LanguageTexts, text: str) -> str:

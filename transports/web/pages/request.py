@@ -42,8 +42,8 @@ PROBLEM_WORDS: Mapping[str, tuple[str, str]] = {
 """Text and hint of refusals whose own words are for programs, by code."""
 MORE_PROBLEMS = re.compile(r" \(and [0-9]+ more\)$")
 BROKEN_PATTERN = re.compile(r"^got (.*); must match \^.*\$$")
-FOR_PROGRAMS = re.compile(r"[a-z]+_[a-z]|/v1/|\b(?:HTTP|GET|POST|PUT|PATCH|DELETE|call)\b|`")
-"""What a hint for somebody before a page does not speak of: operations, requests, the command line."""
+FOR_PROGRAMS = re.compile(r"[a-z]+_[a-z]|/v1/|\b(?:HTTP|GET|POST|PUT|PATCH|DELETE|call)\b|`|\{\"")
+"""What a hint for somebody before a page does not speak of: operations, requests, JSON, the command line."""
 
 
 @dataclass(frozen=True, slots=True)
