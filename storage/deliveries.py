@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The addition, as the statements spell it: with a bare column SQLite would take the index of all that is pending.
 WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
-UNDELIVERED = sa.text("state != 1")
+IS_UNDELIVERED = sa.text("state != 1")
 
 
 class DeliveryRow(NamedTuple):
@@ -66,7 +66,7 @@ class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
         sa.Index("delivery_of_endpoint", "endpoint_id", "event_id", "id"),
         sa.Index("delivery_of_type", "organisation", "type", "event_id", "id"),
         sa.Index("delivery_of_endpoint_type", "endpoint_id", "type", "event_id", "id"),
-        sa.Index("delivery_undelivered", "organisation", "state", "event_id", "id", "endpoint_id", "type", sqlite_where=UNDELIVERED),
+        sa.Index("delivery_undelivered", "organisation", "state", "event_id", "id", "endpoint_id", "type", sqlite_where=IS_UNDELIVERED),
         sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2")),
         # What is under way, or was when its worker died: a few of however many are pending.
         sa.Index(

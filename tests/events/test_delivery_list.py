@@ -47,6 +47,8 @@ async def test_deliveries_are_listed_by_endpoint_state_type_and_time(on_both: Lo
         assert sorted(await listed(on_both)) == sorted(all_of_them + failed)
         assert await listed(on_both, endpoint=well) == all_of_them
         assert await listed(on_both, state="failed") == failed
+        assert await listed(on_both, endpoint=ill, state="failed", types="esim.*") == failed
+        assert await listed(on_both, endpoint=well, state="failed") == await listed(on_both, state="failed", types="organisation.*") == []
         assert await listed(on_both, state="delivered", types="esim.*") == [all_of_them[1], all_of_them[3]]
         assert await listed(on_both, endpoint=well, state="delivered", types="organisation.*") == [all_of_them[0], all_of_them[2]]
         assert await listed(on_both, since=then) == all_of_them[:2]

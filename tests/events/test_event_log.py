@@ -14,7 +14,8 @@ from operations.event_types.order import ORDER_READY
 from operations.ledger.event_placing import EventPlacing
 from registry.caller import Restrictions, Role
 from storage.engine.database_url import conninfo
-from storage.event_log import LogEntry, log_event, place_events, sweep_event_log
+from storage.engine.sql import Connection
+from storage.event_log import LogEntry, log_event, log_events, place_events, sweep_event_log
 from tests.events.log_office import STREAM, LogOffice, open_log_office, types_of
 from tests.http.test_server import serving
 
@@ -93,6 +94,23 @@ async def test_a_stream_has_the_types_that_are_asked_for_and_moves_on_past_the_o
     assert types_of(only) == ["esim.issued"] and only[-2:] == [{"id": "3"}, {"event": "end", "data": {"reason": "done", "cursor": "3"}}]
     answer = await office.http.get(STREAM, params={"types": "ordre.*"})
     assert answer.status_code == 400 and "list_event_types" in answer.json()["hint"]
+
+
+async def test_a_reader_of_a_rare_type_passes_over_a_thousand_others_at_once(on_both: LogOffice) -> None:
+    def write(connection: Connection) -> None:
+        common = [LogEntry(f"evt_{number:04}", on_both.organisation, "order.paid", 1, "{}", None, 1) for number in range(1, 1051)]
+        log_events(connection, events=common)
+
+    await on_both.world.store.write(write)
+    rare = await on_both.write(ESIM_ISSUED)
+    while await on_both.place():
+        pass
+    first, found, end = await on_both.stream(types="esim.*")
+    assert (first, found["id"], found["data"]["id"]) == ({"id": "1000"}, "1051", rare)
+    assert end == {"event": "end", "data": {"reason": "done", "cursor": "1051"}}
+    *common, end = await on_both.stream(types="order.*")
+    assert [each["id"] for each in common] == [str(place) for place in range(1, 1001)]
+    assert end == {"event": "end", "data": {"reason": "more", "cursor": "1000"}}
 
 
 async def test_a_reader_sees_what_it_could_read_now(office: LogOffice) -> None:

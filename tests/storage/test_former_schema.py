@@ -80,6 +80,7 @@ async def test_intents_from_before_are_found_by_their_labels_after_the_upgrade(f
         with migration_lock(former) as database:
             database.connection.exec_driver_sql("delete from intent_label")
         assert (await stage.http.get(INTENTS, params={"metadata_value": 'a"b'})).json()["data"] == []
+        downgrade_database(former, "0029")
         upgrade_database(former)
         await checkpoint()  # reads of one tick share a snapshot
         for value in body["metadata"].values():
