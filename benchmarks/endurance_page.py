@@ -19,6 +19,11 @@ slow, fail or hang up. At the end every ledger is held against every other: keys
 deliveries and receivers, quota and audit rows against the calls that were answered, sums of call records and of invoices,
 orders against payments and eSIMs.
 
+A shop visit ends after 60 seconds without an eSIM (`after order`), and more than one in a hundred does, so that this is its p99. The
+charging system's answer to such a buyer's draw was lost: none is sent a second time before it is proved that nothing was drawn, which
+takes 15 minutes in which nothing happens. `overloaded` is the limit of 512 connections: four hundred calls may be under way, and in the
+first half minute two hundred clients who send a byte a second hold theirs.
+
 Memory is flat when the median of the last third after the warm-up (the first fifth) is at most 5 % or 3 MB above that of
 the first third; runs of less than {shortest} minutes are not judged by it. The slope is by least
 squares. It is the memory that is a process's own: what SQLite maps of its file is

@@ -224,15 +224,18 @@ class HttpDoor:
             reply = self._inner.of_operation(request, reply, visit.request_id)
         if call.identified is not None:
             visit.organisation, visit.key = call.identified.organisation, call.identified.key_id
+        long = reply.stream is not None or len(reply.body) >= SMALLEST_COMPRESSED
+        # Before anything is counted: the first question about an operation is waited for.
+        coded = long and reply.status == 200 and is_compressible(reply.media_type) and await self._may_compress(call.operation)
         if reply.stream is not None and not self._lane(reply.stream).has_room(visit.organisation):
             await reply.stream.pieces.aclose()
             full = too_many_streams(self._lane(reply.stream), self._clock.now(), self._pipeline.site.upgrade_url)
             reply = refusal_reply(full, visit.request_id)
         if (reply.stream is not None or len(reply.body) > LARGE_ANSWER_BYTES) and not visit.head_only:
             reply = await self._begin_large(call, reply, visit)
-        small = reply.stream is None and len(reply.body) < SMALLEST_COMPRESSED
-        compressed = not small and reply.status == 200 and is_compressible(reply.media_type) and await self._may_compress(call.operation)
-        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=compressed)
+        await self._finish(
+            request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=coded and reply.status == 200
+        )
 
     async def _may_compress(self, operation: AnyOperation) -> bool:
         """The answer of `may_be_compressed`, found in a thread when it is first asked about an operation."""
