@@ -129,13 +129,13 @@ class ConsoleTemplate(Template):
 
 
 TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
-TABLE_PART = re.compile(r"<(table|thead|tbody|tfoot|tr|th|td)\b([^>]*)>")
+TABLE_PART = re.compile(r"<(table|tr|th|td)\b([^>]*)>")
 HEADING = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
 UNSEEN = re.compile(r'<span class="unseen">.*?</span>|<[^>]+>', re.DOTALL)
 COLSPAN = re.compile(r'colspan="(\d+)"')
 FEWEST_COLUMNS = 4
 """A table of fewer columns stays a table in a narrow window."""
-ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "td": "cell"}
+ROLES = {"table": "table", "tr": "row", "th": "rowheader", "td": "cell"}
 
 
 def table_of_cards(found: re.Match[str]) -> str:
@@ -152,13 +152,14 @@ def table_of_cards(found: re.Match[str]) -> str:
     def with_role(part: re.Match[str]) -> str:
         nonlocal place
         tag, own = part.groups()
-        if tag not in ("th", "td"):
+        label = ""
+        if tag == "tr":
             place = 0
-            return f'<{tag}{own} role="{ROLES[tag]}">'
-        name = names[place] if place < len(names) else ""
-        place += int(span[1]) if (span := COLSPAN.search(own)) else 1
-        label = f' data-label="{name}"' if name and tag == "td" else ""
-        return f'<{tag}{own} role="{ROLES.get(tag, "rowheader")}"{label}>'
+        elif tag != "table":
+            name = names[place] if tag == "td" and place < len(names) else ""
+            label = f' data-label="{name}"' if name else ""
+            place += int(span[1]) if (span := COLSPAN.search(own)) else 1
+        return f'<{tag}{own} role="{ROLES[tag]}"{label}>'
 
     return TABLE_PART.sub(with_role, head).replace('"rowheader"', '"columnheader"') + ending + TABLE_PART.sub(with_role, rows)
 
