@@ -23,7 +23,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from benchmarks.__main__ import keep, revision
-from benchmarks.console_fill import Database, Sizes, make_organisation, opened_database
+from benchmarks.console_fill import BUSY_SHARE, Database, Sizes, make_organisation, opened_database
 from benchmarks.console_page import NAME
 from benchmarks.contestant import Contestant
 from benchmarks.fleet_reads import server
@@ -110,14 +110,17 @@ def main() -> None:
             own.mkdir(parents=True, exist_ok=True)
             url = f"sqlite:///{own / 'service.db'}" if engine == "sqlite" else stack.enter_context(postgres_database())
             if url is None:
+                tell("there is no PostgreSQL server: its pages are not measured")
                 continue
             if engine == "sqlite" and (own / "made").exists():
                 tell(f"{own} has an organisation, which is measured as it is; its schema is brought up to this program's")
                 upgrade_database(url)
             else:
                 tell(f"an organisation of {sizes.lines:,} lines is made in {own}: at the full size this takes some ten minutes")
+                began = time.perf_counter()
                 make_organisation(own, url, port, sizes)
                 (own / "made").write_text("")
+                tell(f"it was made on {engine} in {time.perf_counter() - began:.0f} s")
             run = measured(engine, own, url, port, asked)
             print(report(run), flush=True)
             if engine == "sqlite" and asked.keep:
@@ -294,7 +297,8 @@ def all_pages(database: Database) -> list[Page]:
 def fleet_pages(database: Database) -> list[Page]:
     """Lines: lists of them, one with little and the busiest one."""
     line, busy = (str(database.one(f"select iccid from fleet_line order by subscriber_id {order} limit 1")) for order in ("desc", "asc"))
-    busiest = str(database.one("select line from event_log where position = 600 or (position > 500 and line is not null) limit 1"))
+    of_busy = f"position % {BUSY_SHARE} = 0 and line is not null"
+    busiest = str(database.one(f"select line from event_log where {of_busy} order by position limit 1"))
     fleet = {
         "Fleet": {},
         "Fleet, suspended": {"status": "SUSPENDED"},
@@ -319,7 +323,7 @@ def of(database: Database, path: str, text: str) -> str:
 
 def work_pages(database: Database) -> list[Page]:
     """Change sets, approvals, and issuing."""
-    copied = "like '%000000000007__'"
+    copied = "like '%0000000000______' order by id desc"  # the ids of copies end in a number
     return [
         Page("Changes", "/console/changes"),
         Page("Change set", of(database, "/changes", f"select id from change_set where id {copied} limit 1")),
@@ -405,8 +409,8 @@ def organisation_pages(database: Database) -> list[Page]:
 
 def find_pages(database: Database) -> list[Page]:
     line, order, intent = (
-        str(database.one(f"select {name} from {table} limit 1 offset 5000"))
-        for name, table in (("iccid", "fleet_line"), ("id", "storefront_order"), ("id", "intent"))
+        str(database.one(f"select {name} from {of} limit 1 offset (select count(*) / 2 from {of})"))
+        for name, of in (("iccid", "fleet_line"), ("id", "storefront_order"), ("id", "intent"))
     )
     texts = {
         "the end of a number": line[-6:],

@@ -117,24 +117,73 @@ def opened_database(url: str) -> Generator[Database]:
 
 
 def make_organisation(folder: Path, url: str, upstream: int, sizes: Sizes) -> str:
-    """The demo, its life, its fleet and the copies of everything; its key."""
-    if not url.startswith("sqlite"):
+    """The demo, its life, its fleet and the copies of everything; its key.
+
+    Only the embedded database has a demo with a life of its own: PostgreSQL is given the rows of one, which is small before it is copied.
+    """
+    first = url if url.startswith("sqlite") else f"sqlite:///{folder / 'service.db'}"
+    settings = {} if first == url else {"SERVICE_SECRET_KEYS": KEYS}
+    key = make_demo(folder, first, upstream, settings)
+    if first != url:
         upgrade_database(url)
-    with server(folder, url, None, {LIFE_SETTING: "true"}) as one:
+        move_rows(folder / "service.db", url)
+    asyncio.run(grown(url, sizes.lines))
+    with opened_database(url) as database:
+        copy_rows(database, url, sizes)
+        label_intents(database, url)
+        seal_codes(database, Keyring((folder / "keyring").read_text() if first == url else KEYS, os.urandom))
+        if first != url:
+            database.run("vacuum analyze")
+    return key
+
+
+def make_demo(folder: Path, url: str, upstream: int, settings: Mapping[str, str]) -> str:
+    """The demo with its life, and the fleet of the network at the port `upstream`; its key."""
+    with server(folder, url, None, {LIFE_SETTING: "true", **settings}):
         key = printed_key(folder / "out")
         await_life(folder / "log")
-        del one
     asyncio.run(keep_connected(url))
     with opened_database(url) as database:  # else the network of that process would be half of the fleet
         for name in (*(each.name for each in FLEET_TABLES), FLEET.name):
             database.run(f"delete from {name}")
-    with server(folder, url, upstream) as one:
+    with server(folder, url, upstream, settings) as one:
         await_sync(one.port, key)
-    asyncio.run(grown(url, sizes.lines))
-    with opened_database(url) as database:
-        copy_rows(database, url, sizes)
-        seal_codes(database, Keyring((folder / "keyring").read_text() if url.startswith("sqlite") else KEYS, os.urandom))
     return key
+
+
+def move_rows(source: Path, url: str) -> None:
+    """Every row of an embedded database, into the same tables of an empty one on PostgreSQL, whose numbers go on behind them."""
+    with closing(sqlite3.connect(source)) as raw, closing(PostgresDatabase(url).raw) as target:
+        there = {name for (name,) in target.execute("select tablename from pg_tables where schemaname = current_schema()")}
+        of_source = raw.execute("select name from sqlite_master where type = 'table'")
+        named = [f'"{name}"' for (name,) in of_source if name in there - SCHEMA_TABLES]
+        target.execute("set session_replication_role = replica")  # whatever the order of the tables is
+        target.execute(f"truncate {', '.join(named)} cascade".encode())
+        for name in named:
+            rows = raw.execute(f"select * from {name}")
+            columns = ", ".join(f'"{column}"' for column, *_ in rows.description)
+            with target.cursor().copy(f"copy {name}({columns}) from stdin".encode()) as copy:
+                for row in rows:
+                    copy.write_row(row)
+        for table, column in target.execute(NUMBERED_COLUMNS).fetchall():
+            last = f'(select max("{column}") from "{table}")'
+            target.execute(f"select setval(pg_get_serial_sequence('{table}', '{column}'), {last}) where {last} > 0".encode())
+
+
+SCHEMA_TABLES = {"alembic_version", "schema_step"}
+NUMBERED_COLUMNS = """select table_name, column_name from information_schema.columns
+where table_schema = current_schema() and pg_get_serial_sequence(quote_ident(table_name), column_name) is not null"""
+
+
+def label_intents(database: Database, url: str) -> None:
+    """Every copied intent is found by the values of its metadata, as the one that it is a copy of."""
+    entries = "json_each(intent.details) as entry"
+    if not url.startswith("sqlite"):
+        entries = "json_each_text(intent.details::json) as entry(key, value)"
+    database.run(
+        "insert into intent_label(organisation, value, intent, key) select intent.organisation, entry.value, intent.id, entry.key "
+        f"from intent, {entries} where intent.iccid like '{COPIED_ESIM}%'"
+    )
 
 
 def seal_codes(database: Database, keyring: Keyring) -> None:
@@ -223,8 +272,6 @@ def copy_rows(database: Database, url: str, sizes: Sizes) -> None:
             given = span.moments(url, copies, start, min(CHUNK, copies.rows - start), lines)
             joined = f"from ({given}) as given join {source} as src on src.place = given.n % {kinds} join a_line on a_line.place = given.at"
             database.run(f'insert into "{copies.table}"({names}) select {values} {joined}')
-    if not url.startswith("sqlite"):
-        database.run("vacuum analyze")
 
 
 def columns_of(database: Database, url: str, table: str) -> list[str]:

@@ -39,9 +39,10 @@ SOLD = '{"slug":"week","name":"Week","data_mb":1000,"validity_days":7,"countries
 NAMES = 105  # ours and the others', then what reads repeat
 # Of a hundred rows so many are of each table.
 SHARES = {
-    "audit_read": 40,
+    "audit_read": 34,
     "audit": 6,
     "intent": 6,
+    "intent_label": 6,
     "event": 8,
     "delivery": 8,
     "delivery_attempt": 8,
@@ -193,11 +194,12 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
             "organisation": whose,
             "status": "'requires_plan'",
             "livemode": "0",
-            "details": "'{}'",
+            "details": """'{"order":"' || n || '"}'""",
             "used_bytes": "0",
             "notified_percent": "0",
             "created": "1700000000 + n",
         },
+        "intent_label": {"organisation": whose, "value": "cast(n as text)", "intent": f"'cni_' || {number}", "key": "'order'"},
         "event": {
             "id": f"'evt_' || {dated}",
             "organisation": whose,
@@ -305,6 +307,7 @@ async def make_intent(http: httpx.AsyncClient, key: str) -> httpx.Response:
 CALLS: dict[str, Callable[[httpx.AsyncClient], Awaitable[httpx.Response]]] = {
     "list intents": lambda http: http.get(INTENTS),
     "list intents, far behind": lambda http: http.get(f"{INTENTS}?starting_after={intent_of(40)}"),
+    "find intents by metadata": lambda http: http.get(f"{INTENTS}?metadata_value=20"),
     "get intent": lambda http: http.get(f"{INTENTS}/{intent_of(20)}"),
     "list events": lambda http: http.get(EVENTS),
     "list events of an intent": lambda http: http.get(f"{EVENTS}?intent={intent_of(20)}"),

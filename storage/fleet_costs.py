@@ -27,10 +27,14 @@ LARGEST_USUAL_PRICE = 1_000_000_000
 """Micro-euro. The database multiplies prices with seconds in 64 bits; what is dearer is left to whole numbers of any length."""
 
 
-LINES_WITH_MONEY = FLEET_LINE.join(
-    FLEET_LINE_MONEY,
-    sa.and_(FLEET_LINE_MONEY.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_MONEY.c.subscriber_id == FLEET_LINE.c.subscriber_id),
-)
+HAS_LEFT = FLEET_LINE.c.gone > 0
+IS_NOT_ISSUED = sa.or_(HAS_LEFT, FLEET_LINE.c.sim_status == "FREE")
+
+
+def is_none_of(dialect: Dialect, number: sa.ColumnElement[int], condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Whether the line `number` does not fulfil `condition`. SQLite reads the few lines that do so once, instead of a line for each row."""
+    found = sa.select(FLEET_LINE.c.subscriber_id).where(OF_FLEET, condition)
+    return number.not_in(found) if dialect.name == "sqlite" else ~found.where(FLEET_LINE.c.subscriber_id == number).exists()
 
 
 class LineMoney(NamedTuple):
@@ -45,19 +49,17 @@ class LineMoney(NamedTuple):
 def money_of_lines(*, before_first: int, last_place: int) -> Query[LineMoney]:
     """The money of the days of a `BlockSpan` with these places, of each line with any, dearest first."""
     cost, income = (sum_of_days(columns, before_first=before_first, last_place=last_place) for columns in (COSTS, INCOMES))
+    line = FLEET_LINE_MONEY.c.subscriber_id
     # Each line's rows are one piece of the table, so that lines are summed in its order and nothing is sorted but the sums.
     return Query(
         LineMoney,
-        sa.select(
-            FLEET_LINE.c.subscriber_id,
-            sa.cast(cost, sa.BigInteger).label("network_cost"),
-            sa.cast(income, sa.BigInteger).label("usage_income"),
-        )
-        .select_from(LINES_WITH_MONEY)
-        .where(OF_FLEET, LINE_IS_THERE, HOLDS_DAYS)
-        .group_by(FLEET_LINE.c.fleet, FLEET_LINE.c.subscriber_id, FLEET_LINE.c.iccid)
-        .having(sa.or_(cost != 0, income != 0))
-        .order_by(sa.desc("network_cost"), sa.desc("usage_income"), FLEET_LINE.c.iccid),
+        lambda dialect: (
+            sa.select(line, sa.cast(cost, sa.BigInteger).label("network_cost"), sa.cast(income, sa.BigInteger).label("usage_income"))
+            .where(FLEET_LINE_MONEY.c.fleet == BOUND_FLEET, HOLDS_DAYS, is_none_of(dialect, line, HAS_LEFT))
+            .group_by(FLEET_LINE_MONEY.c.fleet, line)
+            .having(sa.or_(cost != 0, income != 0))
+            .order_by(sa.desc("network_cost"), sa.desc("usage_income"), line)
+        ),
     )
 
 
@@ -101,10 +103,6 @@ class PackageLife(NamedTuple):
     ends: int
 
 
-ON_ISSUED_LINE = FLEET_PACKAGE.join(
-    FLEET_LINE, sa.and_(FLEET_LINE.c.fleet == FLEET_PACKAGE.c.fleet, FLEET_LINE.c.subscriber_id == FLEET_PACKAGE.c.subscriber_id)
-)
-
 IS_ISSUED = sa.and_(OF_FLEET, LINE_IS_THERE, FLEET_LINE.c.sim_status != "FREE")
 
 HAS_USUAL_PRICE = sa.and_(FLEET_PACKAGE.c.price > 0, FLEET_PACKAGE.c.price <= LARGEST_USUAL_PRICE)
@@ -114,19 +112,15 @@ def package_lives(dialect: Dialect, *conditions: sa.ColumnElement[bool]) -> sa.S
     """The packages of issued lines that run in the days and for which the conditions hold."""
     seconds = [FLEET_PACKAGE.c[name] if dialect.name == "sqlite" else sa.func.floor(FLEET_PACKAGE.c[name]) for name in ("starts", "ends")]
     starts, ends = (sa.cast(each, sa.BigInteger) for each in seconds)  # SQLite's cast cuts, PostgreSQL's rounds
-    return (
-        sa.select(FLEET_PACKAGE.c.template_id, FLEET_PACKAGE.c.price, starts.label("starts"), ends.label("ends"))
-        .select_from(ON_ISSUED_LINE)
-        .where(
-            FLEET_PACKAGE.c.fleet == BOUND_FLEET,
-            FLEET_PACKAGE.c.series == 0,
-            FLEET_PACKAGE.c.starts > 0,
-            FLEET_PACKAGE.c.starts < END,
-            FLEET_PACKAGE.c.ends > BEGIN,
-            ends > starts,
-            IS_ISSUED,
-            *conditions,
-        )
+    return sa.select(FLEET_PACKAGE.c.template_id, FLEET_PACKAGE.c.price, starts.label("starts"), ends.label("ends")).where(
+        FLEET_PACKAGE.c.fleet == BOUND_FLEET,
+        FLEET_PACKAGE.c.series == 0,
+        FLEET_PACKAGE.c.starts > 0,
+        FLEET_PACKAGE.c.starts < END,
+        FLEET_PACKAGE.c.ends > BEGIN,
+        ends > starts,
+        is_none_of(dialect, FLEET_PACKAGE.c.subscriber_id, IS_NOT_ISSUED),
+        *conditions,
     )
 
 

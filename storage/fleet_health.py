@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from storage.engine.drivers import Value
 from storage.engine.sql import Connection, Query, runs_in_thread
-from storage.fleet_costs import LINES_WITH_MONEY
-from storage.fleet_line_money import HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
+from storage.fleet_line_money import FLEET_LINE_MONEY, HOLDS_DAYS, INCOMES, blocks_of_days, sum_of_days
 from storage.fleet_lines import FLEET_IS_CURRENT, FLEET_LINE, LINE_IS_THERE, OF_FLEET
 from storage.fleets import BACKFILL
 
@@ -95,6 +94,12 @@ class AccountCharges(NamedTuple):
 
     account_id: int
     usage_income: int
+
+
+LINES_WITH_MONEY = FLEET_LINE.join(
+    FLEET_LINE_MONEY,
+    sa.and_(FLEET_LINE_MONEY.c.fleet == FLEET_LINE.c.fleet, FLEET_LINE_MONEY.c.subscriber_id == FLEET_LINE.c.subscriber_id),
+)
 
 
 @lru_cache(maxsize=512)

@@ -37,6 +37,15 @@ async def test_the_columns_of_the_address_are_shown_in_their_order_and_unknown_o
     assert headings(await demo.get(f"{FLEET}?columns=activation_code.puk1")) == headings(usual)
 
 
+async def test_each_value_of_a_line_names_its_column_and_says_that_it_stands_in_a_table(demo: Browser) -> None:
+    seen = await demo.get(f"{FLEET}?columns=name.status.country")
+    parts = [tag for tag in seen.page.tags if tag.name in ("table", "tr", "th", "td")]
+    roles = [tag.attributes["role"] for tag in parts]
+    assert roles[:7] == ["table", "row", *["columnheader"] * 5]
+    assert roles[7:13] == ["row", "cell", "rowheader", "cell", "cell", "cell"]
+    assert [tag.attributes.get("data-label") for tag in parts[7:13]] == [None, None, None, "Name", "Status", "Country"]
+
+
 @pytest.mark.long
 async def test_a_saved_view_is_a_name_for_the_address_until_it_is_forgotten(demo: Browser) -> None:
     seen = await demo.get(f"{FLEET}?status=SUSPENDED&columns=name.tags&sort=-last_used")

@@ -50,7 +50,7 @@ def amounts(text: str) -> list[int]:
 
 def row_of(seen: Seen, name: str) -> str:
     """The text of the row that has `name` in its head."""
-    rows = re.findall(r"<tr>(.*?)</tr>", seen.page.html, re.DOTALL)
+    rows = re.findall(r"<tr\b[^>]*>(.*?)</tr>", seen.page.html, re.DOTALL)
     found = [row for row in rows if 'scope="row"' in row and name in row.partition("</th>")[0]]
     assert len(found) == 1, (name, found)
     return " ".join(re.sub(r"<[^>]+>", " ", found[0]).split())

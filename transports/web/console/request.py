@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import anyio
 import orjson
+from jinja2 import Template
 from markupsafe import Markup, escape
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
@@ -120,10 +121,54 @@ class PageRead(NamedTuple):
     arguments: CallArguments
 
 
+class ConsoleTemplate(Template):
+    """A page whose tables are read on a phone, too."""
+
+    def render(self, *args: object, **facts: object) -> str:
+        return TABLE.sub(table_of_cards, super().render(*args, **facts))
+
+
+TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
+TABLE_PART = re.compile(r"<(table|tr|th|td)\b([^>]*)>")
+HEADING = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
+UNSEEN = re.compile(r'<span class="unseen">.*?</span>|<[^>]+>', re.DOTALL)
+COLSPAN = re.compile(r'colspan="(\d+)"')
+FEWEST_COLUMNS = 4
+"""A table of fewer columns stays a table in a narrow window."""
+ROLES = {"table": "table", "tr": "row", "th": "rowheader", "td": "cell"}
+
+
+def table_of_cards(found: re.Match[str]) -> str:
+    """A table of which the style sheet makes a card for each row in a narrow window: each cell holds its column's name.
+
+    What is no longer drawn as a table is none for some screen readers, if nothing says so: hence the roles.
+    """
+    head, ending, rows = found[0].partition("</thead>")
+    names = [UNSEEN.sub("", words).strip() for _, words in HEADING.findall(head)]
+    if len(names) < FEWEST_COLUMNS:
+        return found[0]
+    place = 0
+
+    def with_role(part: re.Match[str]) -> str:
+        nonlocal place
+        tag, own = part.groups()
+        label = ""
+        if tag == "tr":
+            place = 0
+        elif tag != "table":
+            name = names[place] if tag == "td" and place < len(names) else ""
+            label = f' data-label="{name}"' if name else ""
+            place += int(span[1]) if (span := COLSPAN.search(own)) else 1
+        return f'<{tag}{own} role="{ROLES[tag]}"{label}>'
+
+    return TABLE_PART.sub(with_role, head).replace('"rowheader"', '"columnheader"') + ending + TABLE_PART.sub(with_role, rows)
+
+
 @cache
 def console_templates() -> Jinja2Templates:
     """The templates of the console, then those of the other pages, whose form fields they share."""
     made = page_templates(CONSOLE_TEMPLATES, PAGE_TEMPLATES)
+    made.template_class = ConsoleTemplate
     made.filters["sentence"] = as_sentence
     cast("dict[str, object]", made.globals)["bar_chart"] = bar_chart
     return Jinja2Templates(env=made)
