@@ -25,7 +25,7 @@ FROM python:3.11-slim-bookworm
 ARG BUILD_SHA=unknown
 LABEL org.opencontainers.image.title="Connectivity reseller" \
       org.opencontainers.image.licenses="MIT" \
-      org.opencontainers.image.version="1.0.0" \
+      org.opencontainers.image.version="1.1.0" \
       org.opencontainers.image.revision="${BUILD_SHA}"
 RUN groupadd --system --gid 10001 reseller \
     && useradd --system --uid 10001 --gid reseller --home-dir /data --shell /usr/sbin/nologin reseller \

@@ -41,4 +41,4 @@ def packed_commit(file: Path, name: str) -> str:
     return next((words[0] for words in lines if len(words) == 2 and words[1] == name), "")
 
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"

@@ -99,7 +99,7 @@ def test_labels_are_of_closed_sets_and_all_that_is_shown_is_documented(scraped: 
 def test_the_process_shows_its_build_its_loop_and_what_it_takes_of_the_machine(scraped: tuple[Running, str]) -> None:
     _, address = scraped
     found = shown(httpx.get(address).text)
-    assert list(values(found, "reseller_build_info", "version")) == ["1.0.0"]
+    assert list(values(found, "reseller_build_info", "version")) == ["1.1.0"]
     assert values(found, "reseller_event_loop_delay_seconds_count")[()] > 0
     assert values(found, "process_resident_memory_bytes")[()] > 1_000_000
     assert values(found, "reseller_database_call_seconds_count", "kind")["read"] > 0
