@@ -269,11 +269,12 @@ class Outbound:
         return library.Request(method, read_url(url), headers=sent, content=content, extensions=self._extensions)
 
     async def _opened(self) -> httpx.AsyncBaseTransport:
-        """Opens it; what it is made of is imported in a thread, since that takes longer than a hundred calls."""
+        """Opens it; what it is made of is imported in a thread, since that takes longer than a hundred calls.
+
+        Whoever gives a transport has imported its library.
+        """
         if self._given is None:
             await anyio.to_thread.run_sync(load_network, self._ca_file)
-        else:
-            await anyio.to_thread.run_sync(load_httpx)
         return self._transport or self._open()
 
     def _open(self) -> httpx.AsyncBaseTransport:
