@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -111,6 +112,7 @@ class ProcessorRequest(ProcessorCall, Generic[ProcessorT]):
     parse: Callable[[ProcessorJson], ProcessorT]
 
 
+@cache
 def load_vendor():  # noqa: ANN201  # the type checker infers the module
     """The vendor's library behind our seam: it takes half a second to import, so the first call or event does it."""
     from clients.payments import vendor
@@ -128,7 +130,6 @@ class ProcessorLink:
         self.system = system or OutsideSystem("payment_processor", SystemClock())
         self._outbound, self._sleep = outbound, sleep
         self._shares = AccountShares(settings.calls_of_one, settings.place_seconds)
-        self._loaded = False
 
     def __repr__(self) -> str:
         return "ProcessorLink(key hidden)"
@@ -173,9 +174,8 @@ class ProcessorLink:
 
     async def load(self) -> None:
         """Imports the library in a thread, before anything of it is used."""
-        if not self._loaded:
+        if not load_vendor.cache_info().currsize:
             await anyio.to_thread.run_sync(load_vendor)
-            self._loaded = True
 
     async def aclose(self) -> None:
         await self._outbound.aclose()

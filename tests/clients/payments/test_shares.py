@@ -11,7 +11,7 @@ import pytest
 
 from clients.http import Outbound
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-from clients.payments.link import AccountShares
+from clients.payments.link import AccountShares, load_vendor
 from clients.payments.port import ProcessorSettings
 from registry.errors import PaymentsError, Refusal
 from tests.clients.payments.processor import PROCESSOR_KEY, charge_body, payout_body
@@ -68,6 +68,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(place_seconds: float) -> AsyncGenerator[Stage]:
+    load_vendor()  # the first call of a process waits for it
     there = Hanging()
     client = ProcessorClient(ProcessorSettings(PROCESSOR_KEY, (), place_seconds=place_seconds), Outbound(PROCESSOR_LIMITS, transport=there))
     async with anyio.create_task_group() as group:
