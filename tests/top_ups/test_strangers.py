@@ -73,6 +73,7 @@ async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counte
         await counter.work()
         package += 1
     row, now = await counter.row(late), counter.world.clock.now()
+    await counter.world.letters()
     await store.write(record_late_top_up, deps=counter.deps, row=row, package=package, now=now)
     assert [letter.to for letter in await counter.world.letters()][-1] == OPERATOR
     assert (await counter.end(late))[0] == ("failed" if begun else "needs_review")
