@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 import uvloop
 
-from clients.http import OutboundLimits
+from clients.http import OutboundLimits, load_network
 from clients.webhooks.sender import WebhookSender
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.catalogue import CATALOGUE
@@ -50,7 +50,8 @@ def main() -> None:
 
 
 def sender(connections: int) -> WebhookSender:
-    """The sender as a server has it, but that it may reach loopback."""
+    """The sender as a server has it after its first call, but that it may reach loopback."""
+    load_network(None)
     limits = OutboundLimits(connections=connections, keepalive_seconds=None, connect_seconds=5.0, total_seconds=15.0)
     return WebhookSender(CLOCK, exempt=LOOPBACK, limits=limits)
 
