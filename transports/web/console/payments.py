@@ -15,8 +15,9 @@ from starlette.responses import Response
 
 from operations.languages import LanguageTexts
 from transports.web.console.csv_download import csv_download, is_csv_asked
-from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest, minor_money, minor_places
+from transports.web.console.request import ONCE_FIELD, SURE_FIELD, ConsoleRequest, minor_money
 from transports.web.pages.calls import CallOutcome, filled_fields
+from transports.web.pages.layout import minor_places
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, unknown_form
 from transports.web.site import PageRoute
 

@@ -40,7 +40,7 @@ from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
 from transports.web.console.translations import find_sentences, said_losses, said_promise
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
-from transports.web.pages.layout import PAGE_TEMPLATES, THOUSANDTH_CURRENCIES, WHOLE_CURRENCIES, as_sentence, format_money
+from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money, minor_places
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
 from transports.web.site import NO_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY
 
@@ -466,11 +466,6 @@ class ConsoleRequest(PageRequest):
             "style_name": console_asset("css").name,
             "script_name": console_asset("js").name,
         }
-
-
-def minor_places(currency: str) -> int:
-    """How many digits stand behind the point of an amount."""
-    return 0 if currency in WHOLE_CURRENCIES else 3 if currency in THOUSANDTH_CURRENCIES else 2
 
 
 def minor_money(texts: LanguageTexts, amount: int, currency: str) -> str:

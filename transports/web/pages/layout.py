@@ -18,12 +18,17 @@ WHOLE_CURRENCIES = frozenset(["BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "
 THOUSANDTH_CURRENCIES = frozenset(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"])
 
 
+def minor_places(currency: str) -> int:
+    """How many digits stand behind the point of an amount."""
+    code = currency.upper()
+    return 0 if code in WHOLE_CURRENCIES else 3 if code in THOUSANDTH_CURRENCIES else 2
+
+
 def format_money(amount: int, currency: str) -> str:
     """Minor units with their point."""
-    code = currency.upper()
-    places = 0 if code in WHOLE_CURRENCIES else 3 if code in THOUSANDTH_CURRENCIES else 2
+    places = minor_places(currency)
     whole, rest = divmod(abs(amount), 10**places)
-    return f"{'-' if amount < 0 else ''}{whole:,}{f'.{rest:0{places}}' if places else ''} {code}"
+    return f"{'-' if amount < 0 else ''}{whole:,}{f'.{rest:0{places}}' if places else ''} {currency.upper()}"
 
 
 PAGE_TEMPLATES = Path(__file__).parent / "templates"
