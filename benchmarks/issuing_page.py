@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.names import CLIENT, KEYLESS, OURS_POSTGRES, OURS_SQLITE, SQLALCHEMY, SQLITE_TUNED
+from benchmarks.reasons import reason
 from benchmarks.tables import Aim, Row, middle, of, speed, spread, table
 
 OURS = (OURS_SQLITE, OURS_POSTGRES)
@@ -33,19 +34,6 @@ SQLite at the same durability:
 
 CPU is of the answering process; that of PostgreSQL comes on top and is not counted.
 """
-WHY_POSTGRES = """
-Why PostgreSQL is behind SQLite: an issuing is 19 statements in 25 round trips. Each read before it is one: the change counter of the
-keys, the connection, the ledger's row and the key's claim. The claim takes 4 (BEGIN, membership, claim, COMMIT), the commit before the
-call 7 (BEGIN, membership, claim, ledger's row, removed keys, other unknown keys, COMMIT), the one after it 10 (BEGIN, ledger's row,
-holder of the ICCID, issued, line of the fleet, fleet, event, answer, audit row, COMMIT). They were 33 when a read that is one SELECT
-had a BEGIN and a COMMIT; a table of an earlier revision was measured so.
-
-What limits it is this process, not the database. Sessions were looked at every 10 ms while intents were made at 8 and 16 connections, on
-one server and on two: 65 to 72 % of their time in a transaction PostgreSQL waited for the next statement, 15 to 18 % for a WAL that
-another session wrote, 7 to 11 % for the fsync, and never for a lock of a row or a table. A statement costs psycopg 63 us of CPU or more,
-and its thread waits for the interpreter afterwards. Five statements sent as one message cost 452 us where one after the other they cost
-466: a pipeline saves nothing while the database is on the same machine. What saves is fewer statements.
-"""
 LOOK_NOTE = """What the first call after five quiet seconds takes longer than the next ones (c=1, SQLite): it reads the list of all
 lines of the account and keeps the free ones. Whoever asks meanwhile waits for the same look. Throughput and latencies at
 16 connections include one look in five seconds.
@@ -58,7 +46,7 @@ def section(rows: Sequence[Row]) -> str:
         "## Issuing from stock\n",
         NOTE,
         versus(rows),
-        WHY_POSTGRES if of(rows, OURS_POSTGRES) else "",
+        reason("issuing_postgres") if of(rows, OURS_POSTGRES) else "",
         places(rows),
         "### The look at the stock\n",
         LOOK_NOTE,

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks import cdr_page, console_page, endurance_page, events_page, issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
+from benchmarks.reasons import reason
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
@@ -63,46 +64,6 @@ START_NOTE = """From the start of the process to the first 200 of `/health`, on 
 (resident, idle for a second) counts mapped pages. Bare import: `import sqlmodel, starlette.applications, uvicorn,
 orjson, pydantic` in a new interpreter.
 """
-WHY_GET = """
-Why the aim is missed: where the CPU of a GET goes, by about 1,000 samples of the processor's time at 16 and 64 connections (on a
-busy machine, so shares are shown, and microseconds are those shares of 132):
-
-| stage | share | of 132 us |
-| --- | --- | --- |
-| sockets, epoll, HTTP parsing, tasks (uvloop, httptools, uvicorn) | 22 % | 28 |
-| pipeline: rate, policy, context, counters, rate limit headers | 24 % | 31 |
-| head and host checked, route found, call made | 9 % | 12 |
-| eSIM opened, intent rendered, JSON written | 10 % | 13 |
-| door, headers of the answer | 9 % | 12 |
-| log line and its counters | 6 % | 8 |
-| key: digest, change counter, cache | 6 % | 8 |
-| turns of requests | 5 % | 6 |
-| input validated | 4 % | 6 |
-| select of the intent, snapshot of the turn | 2 % | 3 |
-| lease of the quota | 2 % | 3 |
-| audit row, its flush | 2 % | 3 |
-
-A signal takes the samples, so what the loop does by itself (it writes to the sockets at the end of a turn) is partly counted where the
-next request begins: the first row is the sum of both. The hand-written server has most of these stages in a shorter form. It has no
-pipeline that all operations share, and no turns, which keep one client's crowd from delaying another client: 37 us together, and it is
-ahead by 36 at 16 connections.
-
-No rise of the CPU with the connections was found again. Without sockets a GET costs 387, 402, 360 and 373 us when 1, 4, 16 and 64 come
-in one turn of the loop (least of 60 rounds, on that busy machine). The table has three rounds, whose CPU was 121 - 158 us at 16
-connections and 140 - 212 at 64. One thing did rise: the network of the client's address was worked out for each request that waited
-its turn, which at 64 connections is nearly every one. That took 8.5 us on that machine, and is looked up since.
-"""
-WHY_POST = """
-Why the aim is missed: it was set where an fsync takes milliseconds, which a commit of several calls shares. Here it took {fsync:.2f} ms,
-so both are bound by CPU: a hand-written POST costs {theirs:.0f} us and its fsync, {whole:.0f} together, at 64 connections, ours {ours:.0f}.
-That is a factor of {most:.2f}, even if an fsync cost us nothing.
-"""
-WHY_START = """
-Why the aim is missed: 72 % of the time that imports take is spent in our own modules, and the bare import has none of them. By
-`-X importtime` (least of three starts, on a busy machine) operations take 36 % (203 modules: their models and declarations), storage
-20 % (131: tables and statements), SQLAlchemy 12 %, clients 5 %, registry 5 %, pydantic 5 %, the simulated systems 3 %, the doors 3 %.
-Routes and tools are read from the declarations, so no operation can be left out of a start.
-"""
 
 
 def load(folder: Path = SAMPLES) -> dict[str, Any]:
@@ -119,7 +80,7 @@ def render(samples: Mapping[str, Any]) -> str:
     for name, title in (("get", "### GET by id"), ("post", "### POST")):
         if name in samples:
             rows = samples[name]["rows"]
-            why = WHY_GET if name == "get" else why_post(rows)
+            why = reason("get") if name == "get" else why_post(rows)
             parts.append(f"{title}\n\n{versus(rows, (HANDWRITTEN, TUNED, TUTORIAL))}\n{disk(rows)}{why}")
     if "mcp" in samples:
         note = MCP_NOTE.format(tools=samples["mcp"]["facts"]["tools"])
@@ -136,7 +97,7 @@ def render(samples: Mapping[str, Any]) -> str:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
     if "start" in samples:
-        parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}{WHY_START}")
+        parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}{reason('start')}")
     if events := events_page.among(samples):
         parts.append(events_page.section(events))
     if endurance := endurance_page.among(samples):
@@ -161,7 +122,7 @@ def why_post(rows: Sequence[Row]) -> str:
     fsync = median(row["fsync_ms"] for row in rows)
     ours, theirs = (middle(of(rows, name, connections=64), "cpu_us") for name in (OURS, HANDWRITTEN))
     whole = theirs + fsync * 1000
-    return WHY_POST.format(fsync=fsync, ours=ours, theirs=theirs, whole=whole, most=whole / ours)
+    return reason("post", fsync=fsync, ours=ours, theirs=theirs, whole=whole, most=whole / ours)
 
 
 def positions(rows: Sequence[Row]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.names import CLIENT, HTTPX, HTTPX_TUNED, OURS, PROXY, UPSTREAM
+from benchmarks.reasons import reason
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 MOST_TIMES = 1.5
@@ -29,14 +30,6 @@ upstream itself it is what the caller needs to hold the answer, and the last col
 this service passes the bytes; the gateways of FastAPI decode and encode. Of the lists every gateway decodes all lines,
 lifts, strips and sorts them, and encodes all or the first 20.
 """
-WHY_ADDED = """
-Why the aim of 0.3 ms is missed: our client alone adds {client:.2f} of it, and a proxy that does nothing but receive, ask and answer
-{proxy:.2f}. What is ours is the rest, {rest:.2f} ms: key, connection, quota, the line checked and stripped, audit row and log line.
-"""
-WHY_BIG = """
-Why 50 MB take longer than {aim:g} x: every byte is received and sent once more, which is {cpu:.0f} ms of CPU here. The machine has
-two cores: who asks directly has one of them and the stand-in the other, and this service takes its time from both.
-"""
 
 
 def section(rows: Sequence[Row]) -> str:
@@ -51,13 +44,13 @@ def section(rows: Sequence[Row]) -> str:
         why_added(lines),
     ]
     cpu = middle(of(rows, OURS, case=RULES), "cpu_ms")
-    return "\n".join([*parts, "### Big answers\n", BIG_NOTE, bigs(rows), WHY_BIG.format(aim=MOST_TIMES, cpu=cpu)])
+    return "\n".join([*parts, "### Big answers\n", BIG_NOTE, bigs(rows), reason("upstream_big", aim=MOST_TIMES, cpu=cpu)])
 
 
 def why_added(lines: Sequence[Row]) -> str:
     """What of the added latency is whose."""
     ours, proxy, client = (median(added(lines, name)) for name in (OURS, PROXY, CLIENT))
-    return WHY_ADDED.format(client=client, proxy=proxy, rest=ours - proxy)
+    return reason("upstream_line", client=client, proxy=proxy, rest=ours - proxy)
 
 
 def added(lines: Sequence[Row], contestant: str) -> list[float]:

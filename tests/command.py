@@ -24,15 +24,12 @@ QUICK = {
     "layers (import-linter)": ["lint-imports", "--no-logo"],
 }
 TYPES = "types (basedpyright)"
-YIELDING = 5
-"""How much the check of the types stands back: it takes the time that tests spend waiting, and lengthens none of them much."""
-
 LONGEST_CHECK = 600
 """For so many seconds a check may be waited for."""
 
 
 class Types:
-    """The check of the types. It takes a minute of one core, so it runs beside the tests."""
+    """The check of the types. It takes minutes of one core, so it runs beside the tests, as one of them: yielding, it would end last."""
 
     def __init__(self, output: IO[str]) -> None:
         self._output = output
@@ -41,7 +38,6 @@ class Types:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            preexec_fn=lambda: os.nice(YIELDING),
             process_group=0,
         )
 

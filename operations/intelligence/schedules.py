@@ -24,7 +24,7 @@ from registry.answer import InternalCalls
 from registry.binding import binding_of
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, Conflict, NotFound, Restricted
-from registry.operation import Example, Input, Scope, SpendKind, operation
+from registry.operation import NOTHING_DUE, Due, Example, Input, Scope, SpendKind, operation
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.sql import Connection
@@ -351,10 +351,15 @@ async def list_intelligence_schedules(ctx: Ctx, params: ListPage) -> ListOf[Sche
     return list_page([render_schedule(row, forms.get(row.id)) for row in rows], params.limit)
 
 
+async def due_of_schedule(_ctx: Ctx, params: NewSchedules) -> Due | SpendKind:
+    """OPEN where reports go to a webhook, as where an endpoint of events is made or moved; else nothing."""
+    return NOTHING_DUE if params.webhook_url is None else SpendKind.OPEN
+
+
 @operation(
     "POST",
     "/v1/intelligence/schedules",
-    spends=SpendKind.NOTHING,
+    spends=due_of_schedule,
     scope=Scope.WRITE,
     status=201,
     title="Create report schedule",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
@@ -15,7 +15,7 @@ from operations.setup.credentials.limit_warnings import KeyWarning, warnings_of_
 from operations.setup.credentials.restrictions import KeyRestrictions, ShownRestrictions, effective_restrictions, shown_restrictions
 from operations.setup.credentials.worst_case import WorstCase, worst_case
 from operations.setup.members import membership_changed
-from operations.vocabulary import ListOf, ListPage, list_page, render_fields
+from operations.vocabulary import ListOf, ListPage, list_page, plain_line, render_fields
 from registry.caller import UNRESTRICTED, Caller, Restrictions
 from registry.clock import rfc3339_utc
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
@@ -36,7 +36,9 @@ _YEAR_SECONDS = 31_536_000
 class NewApiKey(Input):
     """What the key is called, how long it lives, and what it may not do."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters.")]
+    name: Annotated[
+        str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters of one line."), AfterValidator(plain_line)
+    ]
     description: Annotated[str | None, Field(max_length=256, description="A note, at most 256 characters.")] = None
     seconds_until_expiration: Annotated[
         int | None,

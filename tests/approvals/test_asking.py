@@ -34,6 +34,15 @@ async def test_another_address_of_a_webhook_waits_as_a_new_webhook_does_where_mo
     assert hook["url"] == made["url"]
 
 
+async def test_a_report_that_goes_to_a_webhook_waits_where_money_is_limited(office: ApprovalOffice) -> None:
+    held = await office.key(Restrictions(limits=(SpendLimits(per_day=Money(1000, "EUR")),)))
+    weekly = {"composite": "fleet_health", "cron": "0 6 * * MON"}
+    told = await office.ask(held, "POST", "/v1/intelligence/schedules", {**weekly, "webhook_url": "https://elsewhere.example/hook"})
+    kept = await office.ask(held, "POST", "/v1/intelligence/schedules", weekly)
+    assert (told.status_code, kept.status_code) == (202, 201) and "approval" in told.json()
+    assert [row["id"] for row in (await office.ask(held, "GET", "/v1/intelligence/schedules")).json()["data"]] == [kept.json()["id"]]
+
+
 async def test_a_call_that_gave_no_key_is_repeated_with_the_one_it_got(office: ApprovalOffice, hers: Browser) -> None:
     secret = await office.key()
     approval = (await office.hook(secret)).json()["approval"]

@@ -210,6 +210,8 @@ async def staged(plan: Plan, folder: Path) -> AsyncGenerator[Run]:
 
 async def run(plan: Plan) -> None:
     go, loop = asyncio.Event(), asyncio.get_running_loop()
+    if plan.work is not None:
+        Path(plan.work).mkdir(parents=True, exist_ok=True)
     folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
     try:
         async with staged(plan, Path(folder)) as playing:

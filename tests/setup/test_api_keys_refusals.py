@@ -39,6 +39,14 @@ async def test_a_read_only_key_hears_of_the_tier_what_any_key_of_the_organisatio
     assert answers[0] == answers[1] and answers[0][:2] == (402, "upgrade_required")
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "bell\x07", "gpj\u202ephoto", " "])
+async def test_a_name_that_would_mislead_whoever_reads_the_list_of_keys_is_refused(house: ServiceHouse, name: str) -> None:
+    admin = await house.world.caller(Tier.PRO)
+    status, body = await said(house, admin, "POST", KEYS, {"name": name})
+    assert (status, body["param"]) == (400, "name")
+    assert [row["name"] for row in (await said(house, admin, "GET", KEYS))[1]["data"]] == ["test"]
+
+
 @pytest.mark.parametrize("tier", [Tier.FREE, Tier.ENTERPRISE])
 async def test_a_read_only_key_is_told_that_it_may_only_read(house: ServiceHouse, tier: Tier) -> None:
     narrow = await limited(house, tier, held=READ_ONLY)
