@@ -41,7 +41,7 @@ class SourceCall(NamedTuple):
 
 
 class SourceRefusal(NamedTuple):
-    """A message with the hints that stand beside it, at a line of the source."""
+    """A message with the hints that stand beside it, and the function that says it, with its module."""
 
     place: str
     fields: Sequence[str]
@@ -116,7 +116,9 @@ class EnglishSource:
         """Every call that is reached, by the name of what is called."""
         found: dict[str, list[SourceCall]] = defaultdict(list[SourceCall])
         for (module, _), named in self.reached.items():
-            for call, functions in calls_in(named, ()):
+            for call, functions in nodes_in(named, ()):
+                if not isinstance(call, ast.Call):
+                    continue
                 name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
                 found[name].append(SourceCall(name, call, Scope(module, functions)))
         return found
@@ -125,8 +127,8 @@ class EnglishSource:
         for name in sorted({each.__name__ for each in subclasses_of(Refusal)}):
             for _, call, scope in self.calls.get(name, ()):
                 given = {each.arg: self.forms(each.value, scope) for each in call.keywords if each.arg in ("hint", "param")}
-                place, messages = f"{scope.module}:{call.lineno}", self.forms(call.args[0], scope) if call.args else ()
-                yield SourceRefusal(place, given.get("param", ()), messages, given.get("hint", ()))
+                messages = self.forms(call.args[0], scope) if call.args else ()
+                yield SourceRefusal(name_of_scope(scope), given.get("param", ()), messages, given.get("hint", ()))
 
     def told(self, name: str, argument: int | str, layer: str = "operations") -> Iterator[str]:
         """What the calls of `name` in a layer give as their argument at a place, or of a name."""
@@ -136,6 +138,20 @@ class EnglishSource:
             named = [each.value for each in call.keywords if each.arg == argument]
             for given in call.args[argument : argument + 1] if isinstance(argument, int) else named:
                 yield from self.forms(given, scope)
+
+    def told_entries(self, key: str, layers: tuple[str, ...]) -> Iterator[str]:
+        """What tables that are written out in the modules below `layers` have under `key`."""
+        for (module, _), named in self.reached.items():
+            for node, functions in nodes_in(named, ()) if module.startswith(layers) else ():
+                for name, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+                    if isinstance(name, ast.Constant) and name.value == key:
+                        yield from self.forms(value, Scope(module, functions))
+
+    def told_constants(self, ending: str, layers: tuple[str, ...]) -> Iterator[str]:
+        """The texts of the modules below `layers` whose names end so."""
+        for (module, name), named in self.reached.items():
+            if module.startswith(layers) and name.endswith(ending) and isinstance(named, (ast.Assign, ast.AnnAssign)) and named.value:
+                yield from self.forms(named.value, Scope(module, ()))
 
     def told_sentences(self, layers: tuple[str, ...]) -> Iterator[str]:
         """Every whole sentence in the modules below `layers` that is a value: no docstring, and no description of a field or a figure."""
@@ -157,7 +173,8 @@ class EnglishSource:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return joined([self.forms(node.left, scope, depth + 1), self.forms(node.right, scope, depth + 1)])
         if isinstance(node, ast.IfExp):
-            return [*self.forms(node.body, scope, depth + 1), *self.forms(node.orelse, scope, depth + 1)]
+            texts = [each for each in (node.body, node.orelse) if not (isinstance(each, ast.Constant) and each.value is None)]
+            return [form for each in texts for form in self.forms(each, scope, depth + 1)] or [PLACE]
         if isinstance(node, ast.BoolOp):
             return [form for each in node.values for form in self.forms(each, scope, depth + 1)]
         if isinstance(node, ast.Subscript):
@@ -177,7 +194,8 @@ class EnglishSource:
     def _returned(self, call: ast.Call, scope: Scope, depth: int) -> list[str]:
         """What a function of ours returns; a method that takes a stop or a prefix away leaves the text."""
         if isinstance(call.func, ast.Attribute):
-            return self._entries(call.func.value, scope, depth) if call.func.attr == "get" else [PLACE]
+            otherwise = [form for each in call.args[1:] for form in self.forms(each, scope, depth + 1)]
+            return [*self._entries(call.func.value, scope, depth), *otherwise] if call.func.attr == "get" else [PLACE]
         found = self.find(scope.module, call.func.id) if isinstance(call.func, ast.Name) else None
         if found is None or not isinstance(found[1], (ast.FunctionDef, ast.AsyncFunctionDef)):
             return [PLACE]
@@ -220,13 +238,19 @@ def name_of(named: Named) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def calls_in(node: ast.AST, functions: tuple[FunctionNode, ...]) -> Iterator[tuple[ast.Call, tuple[FunctionNode, ...]]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        functions = (*functions, node)
-    if isinstance(node, ast.Call):
+def name_of_scope(scope: Scope) -> str:
+    return ".".join((scope.module, *(each.name for each in scope.functions[-1:])))
+
+
+def nodes_in(node: ast.AST, functions: tuple[FunctionNode, ...]) -> Iterator[tuple[ast.AST, tuple[FunctionNode, ...]]]:
+    """Every node below, from the first to the last, with the functions around it."""
+    todo = [(node, functions)]
+    while todo:
+        node, functions = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions = (*functions, node)
         yield node, functions
-    for child in ast.iter_child_nodes(node):
-        yield from calls_in(child, functions)
+        todo += [(child, functions) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
 def sentences_in(node: ast.AST) -> Iterator[ast.expr]:

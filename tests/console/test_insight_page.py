@@ -139,6 +139,20 @@ async def test_a_report_is_made_shown_with_its_chart_shared_once_and_deleted_aft
 
 
 @pytest.mark.long
+async def test_a_report_that_failed_says_why_in_the_readers_language(demo: Browser) -> None:
+    form = (await demo.get("/console/insight/schedules?composite=diagnose_subscriber")).page.form("/console/insight/schedules", "create")
+    made = await demo.send(form, iccid="8988303999999999999")
+    run = await demo.send(made.page.form(made.path, "run"))
+    seen = await until_made(demo, run.path)
+    assert "This report could not be made" in seen.page.text and "Your account has no line with this ICCID" in seen.page.text
+    demo.http.headers["Accept-Language"] = "de"
+    german = await demo.get(run.path)
+    assert "Dieser Bericht konnte nicht erstellt werden" in german.page.text
+    assert "Ihr Konto hat keine Leitung mit dieser ICCID" in german.page.text and 'lang="en"' not in german.page.html.partition("<main")[2]
+    await demo.send((await demo.send(german.page.form(made.path, "delete"))).page.form(made.path, "delete"))
+
+
+@pytest.mark.long
 async def test_a_schedule_that_cannot_be_is_refused_beside_its_field_and_keeps_what_was_typed(hers: Browser) -> None:
     form = (await hers.get("/console/insight/schedules")).page.form("/console/insight/schedules", "create")
     for typed, field in (

@@ -99,6 +99,8 @@ async def test_an_order_that_waits_for_a_person_is_settled_after_a_question(
     assert number in (await demo.get("/console/shops/orders?status=needs_review")).page.html
     seen = await demo.get(page)
     assert "This order waits for you: Nordics 1 GB" in seen.page.text
+    german = await demo.http.get(page, headers={"Accept-Language": "de"})
+    assert "Ein Mensch muss nachsehen. Ob die eSIM ausgegeben wurde, wird gerade geklärt; sie wird nie zweimal ausgegeben." in german.text
     form = seen.page.form(page, "settle")
     assert form.choices == {"outcome": ["refund"]}
     empty = await demo.send(form, reason="")
@@ -194,6 +196,14 @@ async def test_what_a_plan_promises_is_replaced_and_its_price_stays(demo: Browse
     assert (seen.status, seen.path) == (200, f"{plan}?done=changed")
     assert "Baltics" in seen.page.text and "Buyers get more days than promised" in seen.page.text
     assert seen.page.form(plan, "sale").fields["price_cents"] == before
+    demo.http.headers["Accept-Language"] = "de"
+    german = await demo.get(plan)
+    said = r"Käufer bekommen mehr Tage als versprochen\. Versprochen sind 10 Tage, und ein Paket der Vorlage läuft \d+: Käufer "
+    assert re.search(said, german.page.text) and '<span class="soft" lang' not in german.page.html
+    refused = await demo.send(german.page.form(plan, "terms"), data_mb="900000", validity_days="3000")
+    wrong = refused.page.wrong("data_mb") or ""
+    assert wrong.startswith("Versprochen sind 900.000 MB, und ein Paket der Vorlage hat ") and " läuft " in wrong
+    assert wrong.endswith("Es wurde nichts gespeichert.") and "promised" not in wrong
 
 
 @pytest.mark.long

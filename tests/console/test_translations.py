@@ -272,6 +272,18 @@ async def test_today_speaks_german_of_what_waits_for_an_approval(office: Approva
         assert "Dies legt einen Webhook-Endpunkt an" in (await browser.get("/console")).page.text
 
 
+async def test_what_is_wrong_with_a_field_and_how_it_is_written_speak_german(hers: Browser) -> None:
+    hers.http.headers["Accept-Language"] = "de"
+    form = (await hers.get("/console/shops")).page.form("/console/shops", "create")
+    seen = await hers.send(form, name="Fjord Travel", slug="FJORD")
+    assert (seen.status, seen.page.wrong("slug")) == (
+        400,
+        '"FJORD" hat nicht die Form, die dieses Feld braucht. Schreiben Sie "fjord" in Kleinbuchstaben. Wo der Shop zu finden ist, '
+        "/shop/{slug}: 3 bis 40 Zeichen aus a-z, 0-9 und Bindestrichen, die nicht am Anfang oder Ende stehen; kein anderer Shop darf es "
+        "haben.",
+    )
+
+
 async def test_a_question_and_what_helps_speak_german(demo: Browser, demo_server: DemoConsole) -> None:
     row = demo_server.api.get("/v1/fleet/lines", params={"status": "ACTIVE", "limit": 1}).json()["data"][0]
     page = f"/console/lines/{row['iccid']}"

@@ -38,7 +38,7 @@ from transports.http.response import send_stream, until_disconnected
 from transports.reference.entries import curl_example, tool_call_example
 from transports.web.console.assets import console_asset
 from transports.web.console.charts import bar_chart
-from transports.web.console.translations import find_sentences, said_losses, said_promise
+from transports.web.console.translations import find_hint, find_message, find_sentences, said_losses, said_promise
 from transports.web.pages.calls import CallArguments, CallOutcome, ConfirmQuestion, needs_confirmation
 from transports.web.pages.layout import PAGE_TEMPLATES, as_sentence, format_money, minor_places
 from transports.web.pages.request import CONSOLE_PATH, PageProblem, PageRequest, next_page, problem_of_reply
@@ -373,14 +373,14 @@ class ConsoleRequest(PageRequest):
         """Sentences that the API says, in the reader's language; marked as English where they have no translation."""
         if self.texts.language == DEFAULT_LANGUAGE:
             return text
-        return find_sentences(self.texts, text) or Markup('<span lang="en">{}</span>').format(text)
+        return find_message(self.texts, text) or Markup('<span lang="en">{}</span>').format(text)
 
     def said_problem(self, problem: PageProblem) -> PageProblem:
         """A refusal in the reader's language, as far as it has a translation."""
         if self.texts.language == DEFAULT_LANGUAGE:
             return problem
-        text, hint = (find_sentences(self.texts, each) or each for each in (problem.text, problem.hint))
-        return replace(problem, text=text, hint=hint)
+        text, hint = find_sentences(self.texts, problem.text), find_hint(self.texts, problem.hint)
+        return replace(problem, text=text or problem.text, hint=hint or problem.hint)
 
     def outcome_of(self, reply: Reply) -> CallOutcome:
         found: Mapping[str, object] = orjson.loads(reply.body) if reply.body else {}

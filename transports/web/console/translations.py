@@ -33,12 +33,18 @@ MORE_THINGS = re.compile(r"\band (?:(\d+) )?more$", re.ASCII)
 EURO_AMOUNT = re.compile(r"([+-]?)(\d[\d,]*)\.(\d\d) ([A-Z]{3})\b", re.ASCII)
 
 PLACE_NAME = re.compile(r"\{([a-h])\}")
-SENTENCES = "sentences."
-"""Begins the key of what a refusal, a row of a change set or a gap of figures says; behind it stands the English one, with places."""
+SENTENCES, FIELD_HINTS = "sentences.", "field_hints."
+"""Begin the keys of what a refusal, a row of a change set or a gap of figures says, and of what describes a field of an operation; behind
+them stands the English one, of the former with places."""
+HINT_END = re.compile(r"(?<=[.!?]) (?=\S)")
+"""Where a sentence of a hint ends. What describes a field may begin with a value that it can have, in small letters."""
+FIELD_NAME = re.compile(r"[a-z][\w.\[\]]*: ", re.ASCII)
 WHOLE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 LONGEST_SENTENCE = 1000
 GROUPED_DIGITS = 9
 """Of a number that is grouped by thousands; a longer one is a name, such as an ICCID."""
+NAMES_BY_NUMBER = re.compile(r"\b(?:account|code|line|package|port|port from|template) $")
+"""What stands before a number that is a name, too."""
 
 
 class SentencePattern(NamedTuple):
@@ -84,26 +90,55 @@ def find_sentences(texts: LanguageTexts, text: str) -> str | None:
     return None if None in said else " ".join(each[:1].upper() + each[1:] for each in said if each)
 
 
+def find_hint(texts: LanguageTexts, text: str) -> str | None:
+    """The translation of a hint, of which some sentences may describe a field; None where one of them has none."""
+    if len(text) > LONGEST_SENTENCE:
+        return None
+    said: list[str | None] = []
+    for each in HINT_END.split(text):
+        words, stop = words_and_stop(each)
+        known = texts.words.get(FIELD_HINTS + words)
+        said.append(find_sentence(texts, each) if known is None else known + stop)
+    return find_sentences(texts, text) if None in said else " ".join(each[:1].upper() + each[1:] for each in said if each)
+
+
+def find_message(texts: LanguageTexts, text: str) -> str | None:
+    """The translation of what was said to a program, before which the name of its field stays; None where there is none."""
+    field = FIELD_NAME.match(text)
+    said = None if field is None else find_sentences(texts, text[field.end() :])
+    return find_sentences(texts, text) if field is None or said is None else field[0] + said
+
+
+def words_and_stop(text: str) -> tuple[str, str]:
+    """A sentence as the keys of translations have it, and the stop that it ends with, if it does."""
+    words, stop = (text[:-1], text[-1]) if text[-1:] in (".", "?") else (text, "")
+    return words[:1].upper() + words[1:], stop
+
+
 def find_sentence(texts: LanguageTexts, text: str) -> str | None:
     """The translation of a sentence with or without its stop, or of words in one; None where there is none."""
-    words, stop = (text[:-1], text[-1]) if text[-1:] in (".", "?") else (text, "")
-    words = words[:1].upper() + words[1:]
+    words, stop = words_and_stop(text)
     said = texts.words.get(SENTENCES + words)
     if said is not None:
         return said + stop
     for pattern in sentence_patterns(texts):
         values = pattern.values_in(words if pattern.pieces[0] else text[: len(words)])
         if values is not None:
-            return pattern.said.format(**dict(zip(pattern.names, (said_value(texts, each) for each in values), strict=True))) + stop
+            placed = zip(pattern.names, values, pattern.pieces[:-1], strict=True)
+            return pattern.said.format(**{name: said_value(texts, each, before) for name, each, before in placed}) + stop
     return None
 
 
-def said_value(texts: LanguageTexts, value: str) -> str:
-    """What stands in a place: a moment, a number or words of ours as the language writes them, all else as it is."""
+def said_value(texts: LanguageTexts, value: str, before: str = "") -> str:
+    """What stands in a place behind `before`: a moment, an amount, a number or words of ours as the language writes them, all else as it
+    is."""
     if WHOLE_MOMENT.fullmatch(value):
         return texts.moment(value)
+    if (amount := EURO_AMOUNT.fullmatch(value)) is not None:
+        return said_amount(texts, amount)
     if SAID_NUMBER.fullmatch(value):
-        return value if len(value) > GROUPED_DIGITS or value.startswith("0") else said_number(texts, value)
+        named = len(value) > GROUPED_DIGITS or value.startswith("0") or NAMES_BY_NUMBER.search(before)
+        return value if named else said_number(texts, value)
     return find_sentence(texts, value) or value
 
 
