@@ -37,7 +37,7 @@ class NewApiKey(Input):
     """What the key is called, how long it lives, and what it may not do."""
 
     name: Annotated[
-        str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters of one line."), AfterValidator(plain_line)
+        str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters."), AfterValidator(plain_line)
     ]
     description: Annotated[str | None, Field(max_length=256, description="A note, at most 256 characters.")] = None
     seconds_until_expiration: Annotated[

@@ -16,9 +16,10 @@ from tests.harness.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
-import subprocess, sys
+import signal, subprocess, sys
 from pathlib import Path
 from tests import ramdisk
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 folder = ramdisk.use()
 """
 FULL = """
