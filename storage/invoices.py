@@ -111,7 +111,7 @@ class OverdueInvoiceTable(TableDescription, table=True):
 
 
 class InvoicePeriodRow(NamedTuple):
-    """A month, YYYYMM in UTC. `invoiced` is 1 once an invoice was made for it; open or closed is the clock's to say."""
+    """A month, YYYYMM in UTC. `invoiced`: see the table."""
 
     id: Key
     organisation: str
@@ -121,7 +121,11 @@ class InvoicePeriodRow(NamedTuple):
 
 
 class InvoicePeriodTable(TableDescription, row=InvoicePeriodRow, table=True):
-    """A month of an organisation that has records. `invoiced`: an invoice was made for it. Open or closed is the clock's to say."""
+    """A month of an organisation that has records. Open or closed is the clock's to say.
+
+    `invoiced` is 0 until an invoice was made for it, and 2 while all that were made are of the whole month. 1: there may be others, which
+    bill some of its SIMs; an older program wrote 1 for every invoice.
+    """
 
     __table_args__ = (sa.Index("invoice_period_month", "organisation", "month", unique=True),)
 
@@ -475,6 +479,8 @@ OWN_PERIOD = INVOICE_PERIOD.c.organisation == sa.bindparam("organisation")
 
 THIS_PERIOD = INVOICE_PERIOD.c.id == sa.bindparam("period")
 
+INVOICED, INVOICED_WHOLE = 1, 2
+
 OPEN_PERIOD = Command(insert_once(INVOICE_PERIOD, InvoicePeriodRow._fields, key=["organisation", "month"]))
 
 
@@ -512,7 +518,12 @@ def list_periods(*, organisation: str, most: int, before: int = AFTER_ALL_MONTHS
     return sa.select(*PERIOD_COLUMNS).where(OWN_PERIOD, INVOICE_PERIOD.c.month < before).order_by(INVOICE_PERIOD.c.month.desc()).limit(most)
 
 
-@writes
-def mark_period_invoiced(*, period: str) -> sa.Executable:
-    """An invoice is made for it. The row stays locked until the transaction ends, so that invoices of one month are made one by one."""
-    return sa.update(INVOICE_PERIOD).where(THIS_PERIOD).values(invoiced=1)
+@first_row(InvoicePeriodRow)
+def mark_period_invoiced(*, period: str, organisation: str, whole: Annotated[bool, int]) -> sa.Executable:
+    """The period, for which an invoice is made: of the `whole` month, or of some SIMs. None where the organisation has none such.
+
+    The row stays locked until the transaction ends, so that invoices of one month are made one by one.
+    """
+    is_whole = (sa.bindparam("whole", type_=sa.Integer) == 1) & (INVOICE_PERIOD.c.invoiced != INVOICED)
+    invoiced = sa.case((is_whole, INVOICED_WHOLE), else_=INVOICED)
+    return sa.update(INVOICE_PERIOD).where(THIS_PERIOD, OWN_PERIOD).values(invoiced=invoiced)

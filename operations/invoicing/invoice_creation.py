@@ -31,7 +31,16 @@ from storage.billing_config import ensure_config
 from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.engine.sql import Connection, runs_in_thread
 from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
-from storage.invoices import Invoice, InvoicePeriodRow, find_period, insert_invoice, mark_period_invoiced, month_text, take_invoice_number
+from storage.invoices import (
+    INVOICED_WHOLE,
+    Invoice,
+    InvoicePeriodRow,
+    find_period,
+    insert_invoice,
+    mark_period_invoiced,
+    month_text,
+    take_invoice_number,
+)
 from storage.organisations import own_fee_bps
 
 # 10^9 and not 2^30, which would bill 7.37 % less; it is printed on every invoice.
@@ -147,10 +156,9 @@ def largest_line_key(line: InvoiceLineRow) -> tuple[int, int, int]:
 
 def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: float, deps: Deps) -> CreatedInvoice:
     """The draft. The period is locked first, so that two invoices never bill the same; the row of the numbers is locked last."""
-    period = find_period(connection, period=wanted.period, organisation=wanted.organisation)
+    period = mark_period_invoiced(connection, period=wanted.period, organisation=wanted.organisation, whole=wanted.iccids is None)
     if period is None:
         raise no_such_invoice_period()
-    mark_period_invoiced(connection, period=period.id)
     config = ensure_config(connection, organisation=wanted.organisation, now=now)
     own = own_fee_bps(connection, organisation=wanted.organisation)
     price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
@@ -192,7 +200,7 @@ def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: floa
         updated=int(now),
     )
     insert_invoice(connection, row=row)
-    log_invoice_created(connection, deps, row)
+    log_invoice_created(connection, deps, row, account=config.connect_account)
     return CreatedInvoice(row, period.month, billed)
 
 
@@ -201,9 +209,13 @@ def bill_invoice_lines(connection: Connection, *, wanted: InvoiceSpec, period: I
 
     One statement reads all sums: a batch of records that is stored meanwhile is in them whole, or not at all. They are taken in slices,
     since a step over all lines of a large fleet, such as writing them out, holds up every other thread as well.
+
+    An invoice of the whole month leaves out what invoices of some SIMs bill; where there is none of those, no invoice is looked at.
     """
     billed = BilledLines(selected=wanted.iccids is not None)
-    before = billed_by_sim(connection, period=period.id, selected=wanted.iccids is None, size=INVOICE_SLICE_LINES)
+    before: Mapping[str, BilledUsage] = {}
+    if period.invoiced != INVOICED_WHOLE:
+        before = billed_by_sim(connection, period=period.id, selected=not billed.selected, size=INVOICE_SLICE_LINES)
     for usage in sim_month_slices(
         connection, organisation=wanted.organisation, month=period.month, iccids=wanted.iccids, size=INVOICE_SLICE_LINES
     ):

@@ -19,7 +19,12 @@ InvoiceDataT = TypeVar("InvoiceDataT", bound=InvoiceEventData)
 
 def log_invoice_event(connection: Connection, deps: Deps, event_type: EventType[InvoiceDataT], data: InvoiceDataT, row: Invoice) -> None:
     """Writes an event of the invoice `row` in the transaction that makes it true."""
-    live = is_live_invoice(connection, deps, row)
+    write_invoice_event(connection, deps, event_type, data, row, live=is_live_invoice(connection, deps, row))
+
+
+def write_invoice_event(
+    connection: Connection, deps: Deps, event_type: EventType[InvoiceDataT], data: InvoiceDataT, row: Invoice, *, live: bool
+) -> None:
     event = new_event(event_type, data, organisation=row.organisation, ids=deps.ids, now=deps.clock.now(), livemode=live)
     log_event(connection, event=event)
 
@@ -42,9 +47,10 @@ def invoice_event_data(row: Invoice) -> InvoiceEventData:
     }
 
 
-def log_invoice_created(connection: Connection, deps: Deps, row: Invoice) -> None:
-    """Logs that the draft `row` was made."""
-    log_invoice_event(connection, deps, INVOICE_CREATED, invoice_event_data(row), row)
+def log_invoice_created(connection: Connection, deps: Deps, row: Invoice, *, account: str | None) -> None:
+    """Logs that the draft `row` was made. `account`: its organisation's at the payment processor, which a draft does not name."""
+    live = deps.payments.live or account is None
+    write_invoice_event(connection, deps, INVOICE_CREATED, invoice_event_data(row), row, live=live)
 
 
 def log_invoice_sent(connection: Connection, deps: Deps, row: Invoice) -> None:

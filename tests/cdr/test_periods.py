@@ -55,7 +55,7 @@ async def test_a_period_closes_48_hours_after_its_month_to_the_second(
 async def test_an_invoiced_period_stays_so_before_and_after_it_has_closed(http: httpx.AsyncClient, world: World) -> None:
     await send(http, event("a"))
     (row,) = await periods(http)
-    await world.store.write(mark_period_invoiced, period=row["id"])
+    await world.store.write(mark_period_invoiced, period=row["id"], organisation=row["org_id"], whole=True)
     assert await states(http) == [("invoiced", None)]
     world.clock.wall = at("2027-02-03T00:00:00Z")
     await send(http, event("late"))

@@ -1,8 +1,9 @@
 """Invoices of some of a month's SIMs: for a recipient, in a currency, and nothing is billed twice."""
 
-from collections.abc import AsyncGenerator
+import sqlite3
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -15,6 +16,8 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Tier
 from registry.limits import Limits
 from simulators.network.faults import NetworkFault
+from storage.engine.sql import Connection
+from storage.invoices import INVOICED, INVOICED_WHOLE, mark_period_invoiced
 from tests.cdr.records import Json
 from tests.harness.machine_runner import ServiceMachine
 from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, sim
@@ -80,6 +83,46 @@ async def test_what_one_invoice_bills_is_on_no_other_and_the_month_s_own_has_the
         "000002",
         "000001",
     ]
+
+
+async def test_an_invoice_of_the_whole_month_looks_at_others_only_where_some_sims_were_billed_alone(bill: Billing) -> None:
+    await bill.use((sim(1), 0, GB), (sim(2), 0, 2 * GB))
+    assert bill.world.store.dialect_name == "sqlite"
+    statements, lines = list[str](), list[list[str]]()
+
+    def trace(connection: Connection, callback: Callable[[str], None] | None) -> None:
+        cast(sqlite3.Connection, connection.driver).set_trace_callback(callback)
+
+    async def make_whole() -> bool:
+        """Whether it looked at what was billed."""
+        statements.clear()
+        made = await bill.create(price_per_gb_cents=100)
+        lines.append(sorted(billed(await bill.read(made.json()["id"]))))
+        return any("JOIN invoice ON" in statement for statement in statements)
+
+    await bill.world.store.write(trace, callback=statements.append)
+    whole = [await make_whole(), await make_whole()]
+    for row in (await bill.http.get(INVOICES)).json()["data"]:
+        await bill.void(row["id"])
+    assert (await bill.create(iccids=[sim(1)], price_per_gb_cents=100)).status_code == 201
+    rest = [await make_whole(), await make_whole()]
+    await bill.world.store.write(trace, callback=None)
+    assert (whole, rest) == ([False, False], [True, True])
+    assert lines == [[sim(1), sim(2)], [sim(1), sim(2)], [sim(2)], [sim(2)]]
+
+
+async def test_a_period_says_whether_invoices_of_some_sims_may_stand_beside_those_of_the_whole_month(bill: Billing) -> None:
+    await bill.use(GB)
+    period, organisation = await bill.period(), bill.who.organisation
+
+    async def mark(*, whole: bool) -> int | None:
+        found = await bill.world.store.write(mark_period_invoiced, period=period, organisation=organisation, whole=whole)
+        return None if found is None else found.invoiced
+
+    states = [await mark(whole=whole) for whole in (True, True, False, True, False)]
+    assert states == [INVOICED_WHOLE, INVOICED_WHOLE, INVOICED, INVOICED, INVOICED]
+    organisation = "org_of_others"
+    assert await mark(whole=True) is None
 
 
 async def test_late_records_of_a_sim_that_was_billed_are_billed_alone(bill: Billing) -> None:
