@@ -1,14 +1,18 @@
 """What a queue's statements read on PostgreSQL does not grow with what waits: counted row by row in plans that were carried out."""
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 
 import psycopg
 import pytest
 
-from storage.engine.sql import Statement, postgresql_dialect
+from registry.ids import first_id
+from storage.engine.drivers import DriverConnection
+from storage.engine.sql import Connection, Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
+from storage.outbox import claim_deliveries
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_postgres, required_database
 from tests.storage.test_all_statements import statement_of
@@ -33,6 +37,18 @@ select 'org_' || n % {OWNERS}, 'key-' || n, 'issue', 'key_1', 8101, 1,
     case when n % 2 = 0 then 'outcome_unknown' else 'rolled_back' end, 'rpl_1', 'stk_1', '89' || n, n, n, n
 from generate_series(1, {MANY}) n
 """
+
+DELIVERIES = f"""
+insert into delivery (id, event_id, endpoint_id, organisation, type, state, attempt, attempts, due_ms, created_ms)
+select '{{start}}' || lpad(n::text, 12, '0'), 'evt_' || n, 'we_' || n % {OWNERS}, 'org_' || n % {OWNERS}, 'esim.issued',
+    case when n % {OWNERS} <> 0 and n <= 1000 or n > {MANY} - 1000 then 0 else 1 end, 0, 0, n, n
+from generate_series(1, {MANY}) n
+"""
+ROWS_OF_DELIVERIES = """
+select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_xact_user_tables where relname like 'delivery%'
+"""
+CLAIMS = 15
+"""After ten runs at most a prepared statement has the plan that it keeps."""
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +96,17 @@ def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connect
 
 def test_of_what_was_given_back_only_the_newest_is_read(filled: psycopg.Connection) -> None:
     assert read_by(filled, LIST_GIVEN_BACK, account_id=8101, since=float(MANY - 20)) < 60
+
+
+def test_a_claim_does_not_read_what_was_delivered_between_the_oldest_and_the_newest_that_wait() -> None:
+    now = time.time()
+    with required_database(migrated_postgres(divided=True)) as url, psycopg.connect(url, autocommit=True) as raw:
+        raw.execute(DELIVERIES.format(start=first_id("dlv_", now)[:14]).encode())
+        raw.execute("vacuum analyze")
+        connection = Connection(cast(DriverConnection, raw), postgresql_dialect())
+        for turn in range(CLAIMS):
+            with raw.transaction():
+                batch = claim_deliveries(connection, token=f"lse_{turn}", now_ms=int(now * 1000), most=100)
+                read = raw.execute(ROWS_OF_DELIVERIES.encode()).fetchone()
+    assert batch.taken == 2 * OWNERS
+    assert read is not None and read[0] < MANY / 4
