@@ -84,9 +84,12 @@ def of_engine(facts: Mapping[str, Any], rows: Sequence[Row], run: Mapping[str, A
     held = "**not all held**" if wrong else "all held"
     away = ", ".join(f"the {name} for {seconds:.0f} s" for name, seconds in facts.get("outages", {}).items())
     outages = f" In the middle there was no answer of {away}." if away else ""
+    # Earlier runs measured the capacity for 20 seconds, of calls alone.
+    worked = f" The capacity is that beside all else of the load, in which the processors worked {facts.get('busy', 0):.0%} of the time."
+    beside = worked if "busy" in facts else ""
     text = f"""### On {ENGINES[facts["engine"]]}
 
-{load}, {place}: {calls:,} calls, {facts["faults_outside"]} faults outside; {held}.{outages}
+{load}, {place}: {calls:,} calls, {facts["faults_outside"]} faults outside; {held}.{beside}{outages}
 """
     parts = [text, *(f"- {line}\n" for line in wrong[:10]), memories(rows), kinds(rows), statuses(rows)]
     return "\n".join(parts)

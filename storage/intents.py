@@ -1,7 +1,7 @@
 """Intents: one eSIM each. Who may attach a plan is decided by conditional updates, never by a read before."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, NamedTuple
 
 import orjson
@@ -16,6 +16,7 @@ from storage.engine.sql import (
     BigInt,
     Command,
     Connection,
+    Dialect,
     Key,
     Query,
     TableDescription,
@@ -223,27 +224,43 @@ class IntentFilter(NamedTuple):
     key: str | None = None
 
 
+PAGE_ABOVE, PAGE_BELOW = (sa.bindparam(name, type_=sa.Text) for name in ("above", "below"))
+PAGE_SIZE = sa.bindparam("most", type_=sa.Integer)
+
+
 @lru_cache
 def intent_page(names: frozenset[str]) -> Query[IntentRow]:
     """The newest intents with ids from one to before another that have what `names` says, of `status`, `value` and `key`: those of a status
     stand in an index in this order, those of a value among the labels."""
-    labelled = "value" in names
-    id, label = INTENT_LABEL.c.intent if labelled else INTENT.c.id, sorted(names & {"value", "key"})
+    if "value" not in names:
+        return Query(IntentRow, partial(unlabelled_page, columns=[INTENT.c[name] for name in ("organisation", *sorted(names))]))
+    id, label = INTENT_LABEL.c.intent, sorted(names & {"value", "key"})
     columns = [*(INTENT_LABEL.c[name] for name in label), *(INTENT.c[name] for name in ("organisation", *sorted(names & {"status"})))]
-    bounds = [id >= sa.bindparam("above", type_=sa.Text), id < sa.bindparam("below", type_=sa.Text)]
-    bounds += [
-        (unindexed(column) if labelled and column.table is INTENT else column) == sa.bindparam(column.name, type_=sa.Text)
-        for column in columns
-    ]
-    found = sa.select(*INTENT_COLUMNS)
-    if labelled:
-        bounds.append(INTENT_LABEL.c.organisation == sa.bindparam("organisation", type_=sa.Text))
-        found = found.join_from(INTENT_LABEL, INTENT, id == INTENT.c.id)
-    if labelled and "key" not in names:  # several keys of one intent may have the value: it is found by the first of them
+    bounds = [id >= PAGE_ABOVE, id < PAGE_BELOW]
+    bounds += [(unindexed(column) if column.table is INTENT else column) == sa.bindparam(column.name, type_=sa.Text) for column in columns]
+    bounds.append(INTENT_LABEL.c.organisation == sa.bindparam("organisation", type_=sa.Text))
+    if "key" not in names:  # several keys of one intent may have the value: it is found by the first of them
         other, same = INTENT_LABEL.alias("other"), ("organisation", "value", "intent")
         former = (*(other.c[name] == INTENT_LABEL.c[name] for name in same), other.c.key < INTENT_LABEL.c.key)
         bounds.append(~sa.exists().where(*former))
-    return Query(IntentRow, found.where(*bounds).order_by(id.desc()).limit(sa.bindparam("most", type_=sa.Integer)))
+    found = sa.select(*INTENT_COLUMNS).join_from(INTENT_LABEL, INTENT, id == INTENT.c.id)
+    return Query(IntentRow, found.where(*bounds).order_by(id.desc()).limit(PAGE_SIZE))
+
+
+def unlabelled_page(dialect: Dialect, *, columns: Sequence[sa.Column[str]]) -> sa.Executable:
+    """Those of an organisation, and of a status if that is the second of the columns.
+
+    PostgreSQL keeps a plan for any organisation. Where a few have nearly all intents, that goes through everybody's by their ids, to the
+    last one for whoever has none. In a comparison of rows the columns come first, as in the index of them.
+    """
+    found, id = sa.select(*INTENT_COLUMNS), INTENT.c.id
+    values = [sa.bindparam(column.name, type_=sa.Text) for column in columns]
+    if dialect.name == "sqlite":
+        equal = [column == value for column, value in zip(columns, values, strict=True)]
+        return found.where(id >= PAGE_ABOVE, id < PAGE_BELOW, *equal).order_by(id.desc()).limit(PAGE_SIZE)
+    place = sa.tuple_(*columns, id)
+    bounds = (place >= sa.tuple_(*values, PAGE_ABOVE), place < sa.tuple_(*values, PAGE_BELOW))
+    return found.where(*bounds).order_by(*(column.desc() for column in (*columns, id))).limit(PAGE_SIZE)
 
 
 def list_intents(connection: Connection, *, organisation: str, asked: IntentFilter, after: str | None, most: int) -> list[IntentRow]:

@@ -327,7 +327,8 @@ HistoryEntry = TypeVar("HistoryEntry", bound=Mapping[str, object])
 
 def entry_in_use(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
     """The newest row without an end; None where there is none."""
-    return max(open_entries(rows), key=entry_start, default=None)
+    found = open_entries(rows)
+    return found[0] if len(found) == 1 else max(found, key=entry_start, default=None)
 
 
 def open_entries(rows: Sequence[HistoryEntry]) -> list[HistoryEntry]:

@@ -15,7 +15,7 @@ from clients.ocs.subscribers import Subscriber
 from clients.ocs.times import parse_wire_time
 from operations.caches.account_parts import iccid_in_use
 from operations.deps import Deps
-from operations.ledger.stock_snapshot import is_fully_read, is_sim_in_stock
+from operations.ledger.stock_snapshot import find_stock, is_sim_in_stock
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import package_end, package_start
@@ -426,9 +426,8 @@ class AccountReader:
             try:
                 upstream = await upstream_of_organisation(self._deps, row.organisation)
                 fleet = await read_account_lines(upstream, [row.account_id])
-                self._read[place] = AccountReading(
-                    place, at, upstream, await index_stock_lines(fleet.rows), self._memory, whole=is_fully_read(fleet)
-                )
+                stock, lines = await find_stock(fleet), await index_stock_lines(fleet.rows)
+                self._read[place] = AccountReading(place, at, upstream, lines, self._memory, whole=stock.whole)
             except Refusal as refusal:
                 self._failed[place] = refusal
                 raise

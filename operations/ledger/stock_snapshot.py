@@ -6,6 +6,9 @@ counts more free eSIMs than are known. Beside that every look reads the part aga
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
+
+import anyio
 
 from clients.ocs.subscribers import Subscriber
 from operations.caches.account_parts import (
@@ -40,6 +43,7 @@ STOCK_FREE_STATUS = 0
 """The number that the charging system gives to free eSIMs when it counts."""
 STOCK_REREAD_SECONDS = 60.0
 """How often the whole account is read again at most, while more is counted than is known."""
+LINES_A_TURN = 250
 DOUBTFUL_ICCIDS_LIMIT = 8
 """Lines that are asked for once more, of those that rows of the ledger have, while the account is not known yet."""
 
@@ -58,11 +62,12 @@ async def read_account_stock(upstream: Upstream, account: int, find_holders: Fin
     if not upstream.parts.is_large(place):
         first = await read_first_lines(upstream, account)
         if not first.cut_off:
-            fleet = LineList(first.rows, first.strangers)
-            held = await find_holders(iccids_in_stock(fleet))
+            stock = await find_stock(LineList(first.rows, first.strangers))
+            first = None  # thousands of lines, which may be read once more
+            held = await find_holders(stock.free)
             if held:
-                fleet = await read_account_lines(upstream, [account])
-            return AccountStock(iccids_in_stock(fleet), held, is_fully_read(fleet))
+                stock = await find_stock(await read_account_lines(upstream, [account]))
+            return AccountStock(stock.free, held, stock.whole)
         upstream.parts.memory(place)
     listing = await upstream.parts.find(place)
     if listing is not None and listing.complete:
@@ -80,24 +85,22 @@ async def stock_of_unlearned_account(upstream: Upstream, account: int, first: Fi
     stock proves less, and a person may have to settle it.
     """
     parts = await learn_account_parts(upstream, account, first, STOCK_LEARNING_CALLS)
-    free = list(dict.fromkeys([*iccids_in_stock(LineList(first.rows, True)), *free_iccids(parts, "esims"), *free_iccids(parts, "cards")]))
+    free = list(dict.fromkeys([*iccids_in_stock(first.rows), *free_iccids(parts, "esims"), *free_iccids(parts, "cards")]))
     held = await find_holders(free)
     doubtful = {holder.held for holder in held}
     answers = await lines_by_prefix(upstream, account, sorted(doubtful)[:DOUBTFUL_ICCIDS_LIMIT])
-    again = {iccid for leaves in answers.values() for rows in leaves.values() for iccid in iccids_in_stock(LineList(rows, True))}
+    again = {iccid for leaves in answers.values() for rows in leaves.values() for iccid in iccids_in_stock(rows)}
     return AccountStock([iccid for iccid in free if iccid not in doubtful or iccid in again], held, False)
 
 
 async def read_stock_line_by_line(upstream: Upstream, account: int, find_holders: FindIccidHolders) -> AccountStock:
-    fleet = await read_account_lines(upstream, [account])
-    free, whole = iccids_in_stock(fleet), is_fully_read(fleet)
+    free, whole = await find_stock(await read_account_lines(upstream, [account]))
     held = await find_holders(free)
     listing = await upstream.parts.find(upstream.place(account)) if held else None
     if listing is not None and listing.complete:
         free = await StockReader(upstream, listing).free_again(free, held)
     elif held:
-        fleet = await read_account_lines(upstream, [account])
-        free, whole = iccids_in_stock(fleet), is_fully_read(fleet)
+        free, whole = await find_stock(await read_account_lines(upstream, [account]))
     return AccountStock(free, held, whole)
 
 
@@ -183,19 +186,34 @@ class StockReader:
         return bool(self._parts) and not any(part.unclear for part in self._parts.values())
 
 
-def is_fully_read(fleet: LineList) -> bool:
-    """Whether every line was read, and each is one that we understand.
+class LineStock(NamedTuple):
+    """ICCIDs in stock among some lines, and whether these are every line of an account, each one that we understand."""
+
+    free: list[str]
+    whole: bool
+
+
+async def find_stock(fleet: LineList) -> LineStock:
+    """The stock among the lines, some at a time: there may be thousands, and other tasks wait for the event loop.
 
     Choice: an account whose list is empty proves nothing, since a fault empties lists, too; and a line without a state of its SIM that
     we know, or without an ICCID of its own, may be the one that was drawn.
     """
-    iccids = {iccid_in_use(row) for row in fleet.rows}
-    readable = all(row.get("sim", {}).get("status") in (SIM_FREE, SIM_AFFECTED) for row in fleet.rows)
-    return not fleet.incomplete and bool(fleet.rows) and readable and not iccids & {None, ""} and len(iccids) == len(fleet.rows)
+    free, iccids, readable = list[str](), set[str](), bool(fleet.rows)
+    for start in range(0, len(fleet.rows), LINES_A_TURN):
+        for row in fleet.rows[start : start + LINES_A_TURN]:
+            iccid, status = iccid_in_use(row), row.get("sim", {}).get("status")
+            if iccid:
+                iccids.add(iccid)
+                if status == SIM_FREE:
+                    free.append(iccid)
+            readable = readable and status in (SIM_FREE, SIM_AFFECTED)
+        await anyio.lowlevel.checkpoint()
+    return LineStock(free, readable and not fleet.incomplete and len(iccids) == len(fleet.rows))
 
 
-def iccids_in_stock(fleet: LineList) -> list[str]:
-    return [iccid for row in fleet.rows if is_sim_in_stock(row) and (iccid := iccid_in_use(row))]
+def iccids_in_stock(rows: Iterable[Subscriber]) -> list[str]:
+    return [iccid for row in rows if is_sim_in_stock(row) and (iccid := iccid_in_use(row))]
 
 
 def is_sim_in_stock(row: Subscriber) -> bool:

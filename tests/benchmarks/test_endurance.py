@@ -10,6 +10,7 @@ FACTS: dict[str, Any] = {
     "seconds": 1800.2,
     "capacity": 400.0,
     "rate": 280.0,
+    "busy": 0.734,
     "faults_outside": 600,
     "unspecified": {},
     "closed_when_used_again": 0,
@@ -53,7 +54,8 @@ def test_the_section_shows_memory_times_and_refusals() -> None:
     samples = {"get": {}, "endurance-sqlite": {"run": RUN, "facts": FACTS, "rows": ROWS}}
     page = section(among(samples))
     assert "30 minutes at 280 of 400 calls per second, seed 1, 2026-11-22" in page
-    assert "140,070 calls, 600 faults outside; all held." in page
+    assert "140,070 calls, 600 faults outside; all held. The capacity is that beside all else" in page
+    assert "the processors worked 73% of the time." in page
     assert "| server | 180.0 | 181.5 | +4.20 | yes | 300 / 402 |" in page
     assert "| GET intent | 140,000 | 3.1 | 22.0 |" in page
     assert "| GET line | 502 | ocs_error | 70 |" in page

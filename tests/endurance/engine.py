@@ -10,17 +10,18 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import uvloop
 
 from benchmarks.cdr_fill import fill
+from benchmarks.processes import processor_seconds
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.engine.store import open_store
@@ -42,7 +43,10 @@ from tests.kill.campaign import finish_campaign
 from transports.http.connections import Deadlines
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
+T = TypeVar("T")
 CALLERS = 16
+SETTLING = 1 / 3
+"""Share of the capacity's measurement that does not count; by then what calls leave to later, such as deliveries, is done as well."""
 DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
 DRIBBLERS, WINDOWS = 200, 5
 LATEST = 10.0
@@ -67,6 +71,29 @@ class Plan:
 def say(word: str) -> None:
     sys.stdout.write(word + "\n")
     sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What goes on beside the crowd's calls, when the capacity is measured as in the load."""
+
+    draws: Draws
+    buyers: Buyers
+    troubles: Troubles
+
+    async def run(self, stop: asyncio.Event) -> None:
+        draws, buying = self.draws, self.buyers.run(ORDERS_PER_SECOND, stop)
+        await asyncio.gather(
+            draws.run(DRAWS_PER_SECOND, stop), draws.watch(stop), draws.give_back(stop), buying, self.troubles.run(FAULT_EVERY, stop)
+        )
+
+
+async def busy_while(work: Awaitable[T]) -> tuple[T, float]:
+    """What the work gives, and the share of the machine's processors that was at work meanwhile, whoever had it work."""
+    before = processor_seconds()
+    given = await work
+    after = processor_seconds()
+    return given, (after.busy - before.busy) / max(0.01, after.all - before.all)
 
 
 class Run:
@@ -96,54 +123,64 @@ class Run:
             ]
             say("ready")
             await go.wait()
-            await hurry(crowd, CALLERS, min(2.0, self.plan.capacity_seconds))
-            each = self.plan.capacity_seconds / WINDOWS
-            capacity = median([await hurry(crowd, CALLERS, each) for _ in range(WINDOWS)])  # one that was disturbed does not count
-            say(f"capacity {capacity:.1f}")
-            self.tally.forget_times()
-            rate = capacity * self.plan.share
-            say("loading")
-            draws, buyers, seconds, troubles = await self._load(crowd, clients, rate)
+            surroundings = self._surroundings(clients)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(surroundings.run(self.stopped))
+                group.create_task(self._visit_rudely())
+                capacity, busy_at_capacity = await busy_while(self._capacity(crowd))
+                say(f"capacity {capacity:.1f}")
+                self.tally.forget_times()
+                say("loading")
+                seconds, busy = await busy_while(self._load(crowd, capacity * self.plan.share))
+            await surroundings.draws.look()
         if self.tally.latest > LATEST:
             self.tally.break_(f"the machine did not carry the load: a call was sent {self.tally.latest:.0f} s after it was due")
         for door in doors:
             door.aclose()
         say("judging")
-        broken = await self._judge(draws, buyers)
-        return self._result(capacity, rate, seconds, troubles, sum(door.closed_on_us for door in doors), broken)
+        broken = await self._judge(surroundings.draws, surroundings.buyers)
+        measured = {"capacity": round(capacity, 1), "rate": round(capacity * self.plan.share, 1), "seconds": round(seconds, 1)}
+        busy_shares = {"busy": round(busy, 3), "busy_at_capacity": round(busy_at_capacity, 3)}
+        closed = sum(door.closed_on_us for door in doors)
+        return self._result({**measured, **busy_shares}, surroundings.troubles.made, closed, broken)
 
-    async def _load(self, crowd: Crowd, clients: Sequence[httpx.AsyncClient], rate: float) -> tuple[Draws, Buyers, float, int]:
-        plan, house, stop, seed = self.plan, self.house, self.stopped, self.plan.seed
+    def _surroundings(self, clients: Sequence[httpx.AsyncClient]) -> Surroundings:
+        plan, house, seed = self.plan, self.house, self.plan.seed
         every = max(1, int(plan.seconds * DRAWS_PER_SECOND / 45))
-        draws = Draws(house.stage, clients, self.tally, random.Random(seed + 2), every)
-        buyers = Buyers(f"http://127.0.0.1:{house.ports[0]}/shop/{self.seller.slug}", self.tally, random.Random(seed + 3))
-        troubles = Troubles(house.network, house.processor, random.Random(seed + 4))
-        loop = asyncio.get_running_loop()
-        loop.call_later(plan.seconds, stop.set)
-        watching = asyncio.ensure_future(sample(house.pids(), self.samples))
-        loads = (
-            stroll(crowd, self.tally, self.dice, rate, stop),
-            draws.run(DRAWS_PER_SECOND, stop),
-            asyncio.gather(draws.watch(stop), draws.give_back(stop)),
-            buyers.run(ORDERS_PER_SECOND, stop),
-            self._be_rude(),
-            asyncio.gather(troubles.run(FAULT_EVERY, stop), self.outages.run(stop)),
+        return Surroundings(
+            Draws(house.stage, clients, self.tally, random.Random(seed + 2), every),
+            Buyers(f"http://127.0.0.1:{house.ports[0]}/shop/{self.seller.slug}", self.tally, random.Random(seed + 3)),
+            Troubles(house.network, house.processor, random.Random(seed + 4)),
         )
-        seconds, *_ = await asyncio.gather(*loads)
-        watching.cancel()
-        await draws.look()
-        return draws, buyers, seconds, troubles.made
 
-    async def _be_rude(self) -> None:
-        """First two hundred who dribble, then visitors without manners until the load ends."""
-        [port, *_], limits = self.house.ports, Deadlines()
-        many = DRIBBLERS if self.plan.seconds > 2 * limits.body else 0  # a run of seconds does not wait for them
-        held = asyncio.ensure_future(crowd_of_dribblers(port, self.rude, many // 2, limits.headers, limits.body))
+    async def _capacity(self, crowd: Crowd) -> float:
+        """Calls per second of callers who never rest, as a median: a part of the time that was disturbed does not count."""
+        await hurry(crowd, CALLERS, self.plan.capacity_seconds * SETTLING)
+        each = self.plan.capacity_seconds * (1 - SETTLING) / WINDOWS
+        return median([await hurry(crowd, CALLERS, each) for _ in range(WINDOWS)])
+
+    async def _load(self, crowd: Crowd, rate: float) -> float:
+        """How many seconds it lasted; then all that goes on beside it has been told to end."""
+        asyncio.get_running_loop().call_later(self.plan.seconds, self.stopped.set)
+        watching = asyncio.ensure_future(sample(self.house.pids(), self.samples))
+        strolling = stroll(crowd, self.tally, self.dice, rate, self.stopped)
+        seconds, *_ = await asyncio.gather(strolling, self._meet_dribblers(), self.outages.run(self.stopped))
+        watching.cancel()
+        return seconds
+
+    async def _visit_rudely(self) -> None:
+        """Visitors without manners until the load ends."""
+        port = self.house.ports[0]
         while not self.stopped.is_set():
             await asyncio.sleep(1)
             for sent, read, half in visits(self.rude):
                 await hang_up(port, sent, read=read, half=half)
-        for line in await held:
+
+    async def _meet_dribblers(self) -> None:
+        """Two hundred at once who dribble; a run of seconds does not wait for them."""
+        limits = Deadlines()
+        many = DRIBBLERS if self.plan.seconds > 2 * limits.body else 0
+        for line in await crowd_of_dribblers(self.house.ports[0], self.rude, many // 2, limits.headers, limits.body):
             self.tally.break_(line)
 
     async def _judge(self, draws: Draws, buyers: Buyers) -> list[str]:
@@ -157,7 +194,7 @@ class Run:
         charges = await ledgers.charges_of(house.processor, self.seller, SIMULATED_PROCESSOR_KEY)
         return broken + list(ledgers.of_orders(stage, self.seller, draws.sold, charges, buyers.served))
 
-    def _result(self, capacity: float, rate: float, seconds: float, troubles: int, closed: int, broken: Sequence[str]) -> dict[str, Any]:
+    def _result(self, measured: dict[str, float], troubles: int, closed: int, broken: Sequence[str]) -> dict[str, Any]:
         memory = [judged(name, samples) for name, samples in self.samples.items()]
         faults, tally = self.tally.faults(), self.tally
         kinds = [{"row": "kind", "kind": kind, **figures(times)} for kind, times in sorted(tally.seconds.items())]
@@ -166,9 +203,7 @@ class Run:
         return {
             "engine": self.plan.engine,
             "seed": self.plan.seed,
-            "seconds": round(seconds, 1),
-            "capacity": round(capacity, 1),
-            "rate": round(rate, 1),
+            **measured,
             "faults_outside": troubles,
             "outages": self.outages.past,
             "unspecified": faults,

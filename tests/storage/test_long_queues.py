@@ -1,14 +1,20 @@
-"""What a queue's statements read on PostgreSQL does not grow with what waits: counted row by row in plans that were carried out."""
+"""What a queue's statements read on PostgreSQL does not grow with what waits, nor a page with what others have: counted row by row in plans
+that were carried out."""
 
 import re
+import time
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import psycopg
 import pytest
 
-from storage.engine.sql import Statement, postgresql_dialect
+from registry.ids import first_id
+from storage.engine.drivers import DriverConnection
+from storage.engine.sql import Connection, Statement, postgresql_dialect
+from storage.intents import intent_page
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
+from storage.outbox import claim_deliveries
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_postgres, required_database
 from tests.storage.test_all_statements import statement_of
@@ -34,6 +40,23 @@ select 'org_' || n % {OWNERS}, 'key-' || n, 'issue', 'key_1', 8101, 1,
 from generate_series(1, {MANY}) n
 """
 
+DELIVERIES = f"""
+insert into delivery (id, event_id, endpoint_id, organisation, type, state, attempt, attempts, due_ms, created_ms)
+select '{{start}}' || lpad(n::text, 12, '0'), 'evt_' || n, 'we_' || n % {OWNERS}, 'org_' || n % {OWNERS}, 'esim.issued',
+    case when n % {OWNERS} <> 0 and n <= 1000 or n > {MANY} - 1000 then 0 else 1 end, 0, 0, n, n
+from generate_series(1, {MANY}) n
+"""
+INTENTS = f"""
+insert into intent (id, organisation, status, livemode, details, created, used_bytes, notified_percent)
+select 'cni_' || lpad(n::text, 26, '0'), case when n <= 3 then 'org_small' else 'org_' || n % 2 end, 'succeeded', 0, '{{}}', n, 0, 0
+from generate_series(1, {MANY}) n
+"""
+ROWS_OF_DELIVERIES = """
+select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_xact_user_tables where relname like 'delivery%'
+"""
+CLAIMS = 15
+"""After ten runs at most a prepared statement has the plan that it keeps."""
+
 
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
@@ -41,6 +64,7 @@ def filled() -> Iterator[psycopg.Connection]:
     with required_database(migrated_postgres()) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute(ORDERS.encode())
         connection.execute(ISSUANCES.encode())
+        connection.execute(INTENTS.encode())
         connection.execute("vacuum analyze")
         yield connection
 
@@ -57,6 +81,21 @@ def read_by(connection: psycopg.Connection, statement: Statement, **given: objec
     names = dict.fromkeys(re.findall(r"%\((\w+)\)s", text.sql)) | dict(text.literals) | given
     with connection.transaction(force_rollback=True):
         found = connection.execute(b"explain (analyze, format json) " + text.sql.encode(), names).fetchone()
+    assert found is not None
+    return rows_read(cast("list[dict[str, Any]]", found[0])[0]["Plan"])
+
+
+def read_by_plan_for_any_values(connection: psycopg.Connection, statement: Statement, **given: object) -> int:
+    """How many rows the statement reads with the plan that is kept where it was prepared."""
+    sql = statement.text(postgresql_dialect()).sql
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
+    text = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)
+    values = ", ".join(f"'{given[name]}'" for name in names)
+    with connection.transaction(force_rollback=True):
+        connection.execute("set local plan_cache_mode = force_generic_plan")
+        connection.execute(f"prepare kept as {text}".encode())
+        found = connection.execute(f"explain (analyze, format json) execute kept({values})".encode()).fetchone()
+        connection.execute("deallocate kept")
     assert found is not None
     return rows_read(cast("list[dict[str, Any]]", found[0])[0]["Plan"])
 
@@ -80,3 +119,36 @@ def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connect
 
 def test_of_what_was_given_back_only_the_newest_is_read(filled: psycopg.Connection) -> None:
     assert read_by(filled, LIST_GIVEN_BACK, account_id=8101, since=float(MANY - 20)) < 60
+
+
+@pytest.mark.parametrize("given", [{}, {"status": "succeeded"}])
+def test_a_page_of_whoever_has_few_intents_is_read_without_those_of_others_in_a_plan_for_anybody(
+    filled: psycopg.Connection, given: dict[str, str]
+) -> None:
+    whose = {"organisation": "org_small", "above": "cni_", "below": "cni_z", "most": 21, **given}
+    assert read_by_plan_for_any_values(filled, intent_page(frozenset(given)), **whose) < 10
+
+
+class CountedClaim(NamedTuple):
+    taken: int
+    rows_read: int
+
+
+def claimed(raw: psycopg.Connection, *, now_ms: int) -> CountedClaim:
+    """What a committed claim took, and how many deliveries it read for that."""
+    connection = Connection(cast(DriverConnection, raw), postgresql_dialect())
+    with raw.transaction():
+        batch = claim_deliveries(connection, token="lse_1", now_ms=now_ms, most=100)
+        read = raw.execute(ROWS_OF_DELIVERIES.encode()).fetchone()
+    assert read is not None
+    return CountedClaim(batch.taken, int(read[0]))
+
+
+def test_a_claim_does_not_read_what_was_delivered_between_the_oldest_and_the_newest_that_wait() -> None:
+    now = time.time()
+    with required_database(migrated_postgres(divided=True)) as url, psycopg.connect(url, autocommit=True) as raw:
+        raw.execute(DELIVERIES.format(start=first_id("dlv_", now)[:14]).encode())
+        raw.execute("vacuum analyze")
+        claims = [claimed(raw, now_ms=int(now * 1000)) for _ in range(CLAIMS)]
+    assert claims[-1].taken == 2 * OWNERS
+    assert claims[-1].rows_read < MANY / 4
