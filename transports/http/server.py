@@ -28,8 +28,10 @@ T = TypeVar("T")
 SERVER_PACKAGES = ("uvicorn", "uvloop", "httptools")
 # Whose errors would otherwise go to stderr as they are: with addresses, and with the values of tasks that failed unseen.
 LOGGED_LIBRARIES = ("uvicorn.error", "mcp", "asyncio", "aiohttp", "httpx", "httpcore")
-# Allocations between collections of the youngest generation; what start-up left behind is frozen and never looked at again.
-GC_THRESHOLD = 20_000
+GC_THRESHOLDS = (20_000, 10, 50)
+"""How many allocations come before a look at what is new, how many of these looks before one at what outlived one as well, and how many of
+those before one at all but what start-up left, which is frozen. Calls that wait for seconds outlive a look, and what they leave waits for
+one of the second kind: at one in fifty, some minutes of overload left a hundred thousand objects."""
 SWITCH_SECONDS = 0.0005
 """After which a thread that computes gives the interpreter to whoever waits, such as the loop. Python's 5 ms are a call's whole time."""
 LARGE_BLOCK_BYTES = 128 * 1024
@@ -200,5 +202,5 @@ def freeze_memory() -> None:
     No call leaves garbage that needs it (tests/http/test_garbage.py); a connection that ends does, and what libraries do now and then.
     """
     gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, 50, 10)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
