@@ -10,6 +10,7 @@ from sqlmodel import Field
 
 from registry.ids import LAST_ID_LETTERS, Ids
 from storage.engine.database_url import conninfo, is_sqlite_url, load_psycopg
+from storage.engine.drivers import DeferredCommand
 from storage.engine.partitions import history_by_ids
 from storage.engine.sql import (
     BigInt,
@@ -445,7 +446,7 @@ async def hear_notifications(connection: "psycopg.AsyncConnection", heard: Calla
 
 DELIVERY_CHANNEL = "reseller_delivery"
 
-# Equal notifications of one transaction are one. While nobody listens it costs a statement.
+# While nobody listens it costs a statement.
 NOTIFY_DELIVERY = Query(
     str,
     sa.select(sa.cast(sa.func.pg_notify(sa.literal_column(f"'{DELIVERY_CHANNEL}'"), sa.literal_column("''")), sa.Text).label("said")),
@@ -453,6 +454,12 @@ NOTIFY_DELIVERY = Query(
 
 
 def notify_deliveries(connection: Connection, *, queued: int) -> None:
-    """Notify PostgreSQL's listeners if anything was queued. With SQLite the worker of the same process is woken in memory."""
-    if queued and connection.dialect_name == "postgresql":
-        connection.first(NOTIFY_DELIVERY)
+    """Notify PostgreSQL's listeners if anything was queued. With SQLite the worker of the same process is woken in memory.
+
+    It is sent behind the COMMIT, at once, and where it is lost the next poll finds what was queued. Within the transaction PostgreSQL would
+    hold the one lock of all notifications of the server until the disk has the commit, so that no two commits shared a write.
+    """
+    if queued and connection.deferred is not None:
+        said = DeferredCommand(NOTIFY_DELIVERY.text(connection.dialect).sql, {}, after=True)
+        if said not in connection.deferred:
+            connection.deferred.append(said)

@@ -26,7 +26,8 @@ class DriverConnection(Protocol):
 
 
 class DeferredCommand(NamedTuple):
-    """A rendered write and its values."""
+    """A rendered write and its values. `after`: it is carried out behind the COMMIT, by itself, and may be lost with its process."""
 
     sql: str
     values: Mapping[str, Value]
+    after: bool = False

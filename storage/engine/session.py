@@ -192,7 +192,7 @@ class Session:
                 raw.rollback()
             raise
         try:
-            commit_with(raw, deferred)
+            commit_with(raw, [each for each in deferred if not each.after])
         except BREAK_ERRORS as error:
             if isinstance(error, COLLISION_ERRORS):
                 raw.rollback()
@@ -201,6 +201,7 @@ class Session:
         except psycopg.Error:  # of what was deferred: nothing was committed
             raw.rollback()
             raise
+        run_after_commit(raw, [each for each in deferred if each.after])
         return value
 
     def _end_backend(self) -> None:
@@ -233,9 +234,21 @@ def commit_with(raw: RawConnection, deferred: Sequence[DeferredCommand]) -> None
         raw.commit()
         return
     with raw.pipeline():
-        for sql, values in deferred:
-            raw.execute(cast("LiteralString", sql), values)
+        for each in deferred:
+            raw.execute(cast("LiteralString", each.sql), each.values)
         raw.execute("COMMIT", prepare=False)
+
+
+def run_after_commit(raw: RawConnection, commands: Sequence[DeferredCommand]) -> None:
+    """Carry out what is of use behind the COMMIT alone. It has happened by now, so a fault here is nobody's: who breaks is replaced."""
+    if not commands:
+        return
+    with suppress(psycopg.Error):
+        raw.autocommit = True
+        for each in commands:
+            raw.execute(cast("LiteralString", each.sql), each.values)
+    if not raw.closed:
+        raw.autocommit = False
 
 
 class CommitBroken(Exception):

@@ -46,6 +46,7 @@ LATER = (
     *("babel.dates", "babel.numbers", "simulators.network.restored_esims", "simulators.transport", "transports.web.shop.app"),
     *("transports.app", "transports.http.protocol", "transports.http.server", "transports.service", "transports.mcp.door"),
 )
+THREAD_END_SECONDS = 30
 CLIENT = """#!{python} -IS
 import _socket, marshal, os, signal, sys
 forks = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -228,6 +229,9 @@ def warm_up(folder: Path, database: Path) -> None:
     shutil.copy(database, folder / "service.db")
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:  # which sets no loop that has ended then
         runner.run(answer_once(folder))
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(THREAD_END_SECONDS)  # anyio tells its threads to end with the loop, and waits for none
     if threading.active_count() > 1:
         raise RuntimeError(f"a fork has none of these threads: {threading.enumerate()}")
 

@@ -1,17 +1,20 @@
 """What a process hears of deliveries that others have queued in the same PostgreSQL database."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator, Callable
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from storage.deliveries import LISTENER_NAME, Listener, notify_deliveries, open_listener
-from storage.engine.sql import Connection
+from storage.engine.sql import Connection, Query
 from storage.engine.store import Store, open_store
 
 pytestmark = pytest.mark.postgres
 
+WHO = Query(str, sa.select(sa.func.current_user(type_=sa.Text).label("role")))
 SESSIONS = "select pid from pg_stat_activity where application_name = %s and datname = current_database()"
 
 
@@ -59,6 +62,11 @@ def queue(connection: Connection, *, times: int = 1, queued: int = 1, fail: bool
         raise ValueError("undone")
 
 
+def queue_and_say(connection: Connection) -> str:
+    notify_deliveries(connection, queued=1)
+    return str(connection.first(WHO))
+
+
 async def test_a_commit_is_heard_once_and_what_is_undone_or_queued_nothing_is_not(ear: Ear, other: Store) -> None:
     with pytest.raises(ValueError, match="undone"):
         await other.write(queue, fail=True)
@@ -68,6 +76,22 @@ async def test_a_commit_is_heard_once_and_what_is_undone_or_queued_nothing_is_no
     await other.write(queue)
     await ear.until(lambda: ear.heard == 3)
     assert ear.reports == []
+
+
+async def test_what_nobody_can_be_told_of_is_committed_all_the_same(ear: Ear, postgres: str) -> None:
+    role = f"mute_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute(f"create role {role}".encode())
+        try:
+            admin.execute("revoke execute on function pg_notify(text, text) from public")
+            store = open_store(f"{postgres}{'&' if '?' in postgres else '?'}options=-c%20role%3D{role}", pool=1)
+            try:
+                assert [await store.write(queue_and_say) for _ in range(2)] == [role, role]
+            finally:
+                await store.aclose()
+        finally:
+            admin.execute(f"drop role {role}".encode())
+    assert ear.heard == 1
 
 
 @pytest.mark.long
