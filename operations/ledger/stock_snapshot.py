@@ -205,7 +205,7 @@ async def find_stock(fleet: LineList) -> LineStock:
             iccid, status = iccid_in_use(row), row.get("sim", {}).get("status")
             if iccid:
                 iccids.add(iccid)
-                if status == SIM_FREE:
+                if is_sim_in_stock(row):
                     free.append(iccid)
             readable = readable and status in (SIM_FREE, SIM_AFFECTED)
         await anyio.lowlevel.checkpoint()

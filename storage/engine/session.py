@@ -4,8 +4,8 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import LiteralString, NamedTuple, cast
 
 import psycopg
@@ -169,12 +169,8 @@ class Session:
 
     def _select(self, call: Callable[[Connection], T]) -> T:
         raw = self._connected()
-        raw.autocommit = True
-        try:
+        with each_by_itself(raw):
             return call(Connection(cast(DriverConnection, raw), self._dialect))
-        finally:
-            if not raw.closed:  # that it broke says the error which is under way
-                raw.autocommit = False
 
     def _attempt(self, call: Callable[[Connection], T], read_only: bool, long: bool, before_commit: Callable[[], None]) -> T:
         raw = self._connected()
@@ -240,15 +236,26 @@ def commit_with(raw: RawConnection, deferred: Sequence[DeferredCommand]) -> None
 
 
 def run_after_commit(raw: RawConnection, commands: Sequence[DeferredCommand]) -> None:
-    """Carry out what is of use behind the COMMIT alone. It has happened by now, so a fault here is nobody's: who breaks is replaced."""
+    """Carry out what is of use behind the COMMIT alone.
+
+    By now the call has been done, so a fault here does not make it fail; a connection that broke is replaced by the next run.
+    """
     if not commands:
         return
-    with suppress(psycopg.Error):
-        raw.autocommit = True
+    with suppress(psycopg.Error), each_by_itself(raw):
         for each in commands:
             raw.execute(cast("LiteralString", each.sql), each.values)
-    if not raw.closed:
-        raw.autocommit = False
+
+
+@contextmanager
+def each_by_itself(raw: RawConnection) -> Generator[None]:
+    """Statements within have no transaction around them: neither BEGIN nor COMMIT is sent."""
+    raw.autocommit = True
+    try:
+        yield
+    finally:
+        if not raw.closed:  # that it broke says the error which is under way
+            raw.autocommit = False
 
 
 class CommitBroken(Exception):
