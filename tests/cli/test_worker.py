@@ -136,7 +136,7 @@ def test_kill_9_in_the_middle_of_the_schedule_loses_no_event(tmp_path: Path) -> 
             while arrived != written:  # `take` waits, and fails when nothing more comes
                 status, event = hook.take(secret)
                 arrived |= {event} if status == 204 else set()
-            with client(Running(second.process, second.base_url, second.mcp_url, first.api_key, second.organisation)) as http:
+            with client(Running(second.process, second.base_url, second.mcp_url, first.api_key, second.organisation, second.log)) as http:
                 assert event_ids(http) == written
         finally:
             assert stop(second) == 0

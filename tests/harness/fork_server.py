@@ -7,6 +7,7 @@ tests/cli/test_serve.py and others prove with the real command.
 
 import asyncio
 import atexit
+import faulthandler
 import gc
 import importlib
 import marshal
@@ -56,7 +57,7 @@ except OSError as error:
     sys.exit(f"the fork server does not answer ({{error}}): {{open({log!r}).read()}}")
 def hand_on(number, frame):
     forks.send(bytes([number]))
-for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, hand_on)
 order = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ)))
@@ -128,6 +129,7 @@ def perform(order: Order) -> NoReturn:
         for number, stream in enumerate(order.streams):
             os.dup2(stream, number)
         os.closerange(3, 1024)
+        faulthandler.register(signal.SIGQUIT)  # one that stands still can still say where
         os.chdir(order.folder)
         os.environ.clear()
         os.environ.update(order.environment)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -31,6 +31,11 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**inherited, "PYTHONPATH": str(ROOT), **quiet, **told}
 
 
+LONGEST_STOP, STACKS_SECONDS = 60, 5
+LONGEST_LOG = 20_000
+"""Characters of a log that a failure shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     process: subprocess.Popen[bytes]
@@ -38,6 +43,7 @@ class Running:
     mcp_url: str
     api_key: str | None
     organisation: str
+    log: Path
 
 
 def start(
@@ -57,27 +63,35 @@ def start(
     if not (bare or data.exists()) and "SERVICE_DATABASE_URL" not in (settings or {}):
         data.mkdir(parents=True)
         migrated_sqlite(data)
-    log = data.with_name(f"{data.name}.log").open("ab")
-    process = subprocess.Popen(
-        [*(program or [reseller()]), "serve", "--port", str(port), "--data", str(data), "--json"],
-        cwd=folder,
-        env=environment(settings),
-        stdout=subprocess.PIPE,
-        stderr=log,
-    )
-    log.close()
+    log = data.with_name(f"{data.name}.log")
+    with log.open("ab") as complaints:
+        process = subprocess.Popen(
+            [*(program or [reseller()]), "serve", "--port", str(port), "--data", str(data), "--json"],
+            cwd=folder,
+            env=environment(settings),
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
-    assert line, data.with_name(f"{data.name}.log").read_text()
+    assert line, log.read_text()
     said = json.loads(line)
-    return Running(process, said["base_url"], said["mcp_url"], said["api_key"], said["org_id"])
+    return Running(process, said["base_url"], said["mcp_url"], said["api_key"], said["org_id"], log)
 
 
 def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
-    """End it and say with which code it ended."""
+    """End it and say with which code it ended. One that stands still is asked where each of its threads is, and killed."""
     server.process.send_signal(how)
     try:
-        return server.process.wait(60)
+        return server.process.wait(LONGEST_STOP)
+    except subprocess.TimeoutExpired:
+        server.process.send_signal(signal.SIGQUIT)
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(STACKS_SECONDS)
+        server.process.kill()
+        server.process.wait()
+        last = server.log.read_text(errors="replace")[-LONGEST_LOG:]
+        raise AssertionError(f"the server did not end within {LONGEST_STOP} s; its log ends with:\n{last}") from None
     finally:
         if server.process.stdout is not None:
             server.process.stdout.close()

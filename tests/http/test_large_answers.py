@@ -9,9 +9,22 @@ import pytest
 from tests.http.asking import bearer_fields
 from tests.world import HOST, Credentials, World
 from transports.http.asgi import Headers, Message, Scope
-from transports.http.concurrency import LargeAnswers
+from transports.http.concurrency import AnswerReader, LargeAnswers
 
 LARGE_SIZE, STREAM_SIZE = 8_000_000, 2_100_000
+
+
+class WatchedAnswers(LargeAnswers):
+    """Knows how many wait for their turn."""
+
+    waiting = 0
+
+    async def turn(self, reader: AnswerReader) -> None:
+        self.waiting += 1
+        try:
+            await super().turn(reader)
+        finally:
+            self.waiting -= 1
 
 
 class Reader:
@@ -22,7 +35,7 @@ class Reader:
         self._reads, self._gone = asyncio.Event(), asyncio.Event()
         scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
         scope |= {"headers": [(b"host", HOST.encode()), bearer_fields(who.secret)], "client": ("203.0.113.9", 1)}
-        self._asked = False
+        self._asked, self._stands, self._world = False, False, world
         self.task = asyncio.create_task(world.door(cast(Scope, scope), self._receive, self._send))
 
     async def _receive(self) -> Message:
@@ -38,11 +51,13 @@ class Reader:
             return
         self.body += cast(bytes, message["body"])
         if self.status == 200:
+            self._stands = not self._reads.is_set()
             await self._reads.wait()
+            self._stands = False
 
     async def until_begun(self) -> "Reader":
-        """As far as it comes without reading."""
-        for _ in range(100):
+        """As far as it comes without reading, or without its turn. How many turns of the loop that takes is a thread's matter."""
+        while not (self.task.done() or self._stands or cast(WatchedAnswers, self._world.door.large).waiting):
             await asyncio.sleep(0)
         return self
 
@@ -65,6 +80,7 @@ class Reader:
 @pytest.fixture(autouse=True)
 async def asked_before(world: World) -> None:
     """The first answer of an operation waits for a look at its schema, which takes no turns of the loop but a thread's time."""
+    world.door.large = WatchedAnswers()
     mine = await world.caller()
     for path in ("/v1/large", "/v1/streams", "/v1/streams/known"):
         await Reader(world, mine, path).read()
@@ -94,7 +110,7 @@ async def test_one_key_of_an_organisation_does_not_keep_another_from_reading(wor
 
 
 async def test_the_credentials_of_an_organisation_leave_room_for_others(world: World) -> None:
-    world.door.large = LargeAnswers(most_of_one=LARGE_SIZE * 2)
+    world.door.large = WatchedAnswers(most_of_one=LARGE_SIZE * 2)
     mine = await world.caller()
     keys = [mine, *[await world.caller(organisation=mine.organisation) for _ in range(2)]]
     readers = [await Reader(world, key).until_begun() for key in keys]
@@ -108,7 +124,7 @@ async def test_the_credentials_of_an_organisation_leave_room_for_others(world: W
 
 
 async def test_large_answers_of_all_together_take_so_much_memory_and_no_more(world: World) -> None:
-    world.door.large = LargeAnswers(most_held=LARGE_SIZE * 2)
+    world.door.large = WatchedAnswers(most_held=LARGE_SIZE * 2)
     readers = [await Reader(world, await world.caller()).until_begun() for _ in range(3)]
     last = await readers[2].read()
     assert (last.status, last.code, last.headers[b"retry-after"]) == (503, "overloaded", b"1")
@@ -117,7 +133,7 @@ async def test_large_answers_of_all_together_take_so_much_memory_and_no_more(wor
 
 
 async def test_an_answer_that_is_larger_than_all_of_the_room_is_given_alone(world: World) -> None:
-    world.door.large = LargeAnswers(most_held=1)
+    world.door.large = WatchedAnswers(most_held=1)
     assert (await Reader(world, await world.caller()).read()).status == 200
 
 
