@@ -109,7 +109,7 @@ async def test_every_line_that_matches_a_filter_is_planned_by_the_filter(demo: B
     assert "Stopped" in given_up.page.text and "Stopped by: you" in given_up.page.text
     demo.http.headers["Accept-Language"] = "de"
     said = (await demo.get(given_up.path)).page.text
-    assert "Der Plan wurde angehalten, bevor dies gesendet war. Angehalten von: Sie" in said
+    assert "Die Sammeländerung wurde angehalten, bevor dies gesendet war. Angehalten von: Sie" in said
 
 
 async def test_a_form_that_is_sent_twice_plans_once(demo: Browser, demo_server: DemoConsole) -> None:

@@ -228,7 +228,7 @@ def test_every_description_that_a_page_shows_beside_a_field_has_german() -> None
 
 def test_the_name_of_a_field_stays_before_what_a_program_was_told() -> None:
     assert find_message(GERMAN, "webhook.url: missing; it is required.") == "webhook.url: Fehlt und muss angegeben werden."
-    assert find_message(GERMAN, "You have no change set with this id") == "Einen Plan mit dieser Nummer haben Sie nicht"
+    assert find_message(GERMAN, "You have no change set with this id") == "Eine Sammeländerung mit dieser Nummer haben Sie nicht"
     assert find_message(GERMAN, "url: nobody has translated this") is None
 
 
@@ -238,7 +238,7 @@ def test_the_name_of_a_field_stays_before_what_a_program_was_told() -> None:
         ("Your account has no line with this ICCID", "Ihr Konto hat keine Leitung mit dieser ICCID"),
         (
             "This set is applied, so there is nothing left to stop.",
-            "Dieser Plan hat den Stand ausgeführt; es gibt also nichts mehr anzuhalten.",
+            "Diese Sammeländerung hat den Status ausgeführt; es gibt also nichts mehr anzuhalten.",
         ),
         (
             "The charging system could not be read (HTTP 500); it is asked again at 2027-01-15T09:42:00Z.",

@@ -244,7 +244,7 @@ def test_names_that_customers_gave_stay_as_they_are_in_german() -> None:
         "name": "Nordic 1GB",
         "details": {
             "Paket": "7001",
-            "Zustand": "running",
+            "Status": "running",
             "ungenutzte Daten": "600 MB of 1 GB",
             "endet": "2026-12-01T00:00:00Z",
         },
@@ -279,8 +279,8 @@ async def test_what_is_wrong_with_a_field_and_how_it_is_written_speak_german(her
     assert (seen.status, seen.page.wrong("slug")) == (
         400,
         '"FJORD" hat nicht die Form, die dieses Feld braucht. Schreiben Sie "fjord" in Kleinbuchstaben. Wo der Shop zu finden ist, '
-        "/shop/{slug}: 3 bis 40 Zeichen aus a-z, 0-9 und Bindestrichen, die nicht am Anfang oder Ende stehen; kein anderer Shop darf es "
-        "haben.",
+        "/shop/{slug}: 3 bis 40 Zeichen aus a-z, 0-9 und Bindestrichen, die nicht am Anfang oder Ende stehen; kein anderer Shop darf "
+        "diese Adresse haben.",
     )
 
 

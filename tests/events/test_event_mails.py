@@ -93,13 +93,13 @@ async def test_a_member_is_mailed_what_they_chose_and_never_what_admins_read(mai
     letters = await mails.mailed()
     assert addresses(letters) == ["ada", "bo", "cy"]
     (own,) = [letter for letter in letters if letter.to.startswith("cy")]
-    assert own.subject == "Eine eSIM wurde ausgestellt"
+    assert own.subject == "Eine eSIM wurde ausgegeben"
     assert without_links(own) == snapshot("""\
 Es geht um Ihre Organisation Fjord (org_01kjmma2g00000000000000009).
 
-Eine eSIM wurde ausgestellt
+Eine eSIM wurde ausgegeben
   Wann: 1. März 2026, 12:00 Uhr (UTC)
-  Anschluss (ICCID): 8999012345678901237
+  Leitung (ICCID): 8999012345678901237
   Worum es geht: cni_01k0a8w7zv6q4k3m2n1p0r9s8t
   Ereignis: evt_01kjmma2g0000000000000000g
 
