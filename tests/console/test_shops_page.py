@@ -100,7 +100,7 @@ async def test_an_order_that_waits_for_a_person_is_settled_after_a_question(
     seen = await demo.get(page)
     assert "This order waits for you: Nordics 1 GB" in seen.page.text
     german = await demo.http.get(page, headers={"Accept-Language": "de"})
-    assert "Ein Mensch muss nachsehen. Ob die eSIM ausgegeben wurde, wird gerade geklärt; sie wird nie zweimal ausgegeben." in german.text
+    assert "Jemand muss nachsehen. Ob die eSIM ausgegeben wurde, wird gerade geklärt; sie wird nie zweimal ausgegeben." in german.text
     form = seen.page.form(page, "settle")
     assert form.choices == {"outcome": ["refund"]}
     empty = await demo.send(form, reason="")
