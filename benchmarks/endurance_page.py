@@ -85,7 +85,7 @@ def of_engine(facts: Mapping[str, Any], rows: Sequence[Row], run: Mapping[str, A
     away = ", ".join(f"the {name} for {seconds:.0f} s" for name, seconds in facts.get("outages", {}).items())
     outages = f" In the middle there was no answer of {away}." if away else ""
     # Earlier runs measured the capacity for 20 seconds, of calls alone.
-    worked = f" The capacity is that beside all else of the load, in which the processors worked {facts.get('busy', 0):.0%} of the time."
+    worked = f" The capacity includes all that calls leave to later; the processors worked {facts.get('busy', 0):.0%} of the time."
     beside = worked if "busy" in facts else ""
     text = f"""### On {ENGINES[facts["engine"]]}
 

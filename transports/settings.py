@@ -289,7 +289,9 @@ class Settings(BaseModel):
     connections_per_network: int = Field(
         64, ge=1, description="of these from one address (IPv6: 64 bits); not counted from this machine and from trusted proxies"
     )
-    log: Literal["auto", "json", "off"] = Field("auto", description="request log: people on a terminal, JSON elsewhere")
+    log: Literal["auto", "json", "off"] = Field(
+        "auto", description="request log; auto: for people on a terminal, JSON elsewhere; json: JSON always; off: none"
+    )
 
     @model_validator(mode="after")
     def check(self) -> "Settings":

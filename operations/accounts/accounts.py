@@ -122,7 +122,10 @@ async def name_balance(_ctx: Ctx, params: AccountBalanceChange, held: AccountWit
 
 
 async def due_of_account_balance(_ctx: Ctx, params: AccountBalanceChange, held: AccountWithBalance) -> Due:
-    """How much the balance changes, at most. Raises ManagedBalance: what is refused anyway takes nothing. Waits for the network."""
+    """How much the balance changes, at most.
+
+    Raises ManagedBalance: what is refused anyway takes nothing. Waits for the network.
+    """
     upstream, balance = held.account.upstream, held.balance
     refuse_managed_raise(upstream, params, balance)
     if params.mode == "set":

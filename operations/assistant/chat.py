@@ -151,15 +151,8 @@ MOST_TOOLS = 128
 MOST_TOOL_CHARACTERS = 40_000
 # What does not fit is left out from the end.
 TOOLSET_ORDER = (
-    "intelligence",
-    "subscribers",
-    "accounts",
-    "network",
-    "connectivity",
-    "invoicing",
-    "storefronts",
-    "billing",
-    "setup",
+    *("intelligence", "fleet", "subscribers", "accounts", "network", "connectivity"),
+    *("invoicing", "storefronts", "billing", "changes", "events", "bridge", "system", "setup"),
 )
 _TOOLSET_LEFT_OUT = "assistant"
 """A chat in a chat would spend the allowance again."""

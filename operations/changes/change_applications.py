@@ -145,7 +145,10 @@ def row_loss(row: ChangeRow) -> Loss | None:
 
 
 async def set_due(ctx: Ctx, params: PlanToApply, found: ChangeSet) -> Due | SpendKind:
-    """What the rows make due together; OPEN where nobody can say of a row. Raises Conflict where they would cost more than was planned."""
+    """What the rows make due together; where nobody can say of a row, a key with a limit of money needs an approval.
+
+    Raises Conflict where they would cost more than was planned.
+    """
     del params
     if found.action in ASSIGNING_ACTIONS and not found.undo_of and set_state(found, ctx.now) == "planned":
         ctx.reached_upstream = True

@@ -176,7 +176,7 @@ def new_sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
     examples=[Example("Be told when an eSIM is issued", {"url": "https://hooks.example.com/esim"}, ENDPOINT_WITH_SECRET_EXAMPLE)],
 )
 async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) -> WebhookEndpoint:
-    """Create a webhook endpoint that every event is sent to as a signed POST.
+    """Create a webhook endpoint, which events are sent to as signed POSTs.
 
     Keep `secret`: shown once, it verifies the signatures. At most 16.
 

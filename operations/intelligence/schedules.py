@@ -352,7 +352,7 @@ async def list_intelligence_schedules(ctx: Ctx, params: ListPage) -> ListOf[Sche
 
 
 async def due_of_schedule(_ctx: Ctx, params: NewSchedules) -> Due | SpendKind:
-    """OPEN where reports go to a webhook, as where an endpoint of events is made or moved; else nothing."""
+    """Nothing; where reports go to a webhook, as where an endpoint of events is made, a key with a limit of money needs an approval."""
     return NOTHING_DUE if params.webhook_url is None else SpendKind.OPEN
 
 

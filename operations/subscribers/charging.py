@@ -20,7 +20,10 @@ class LineBalanceChange(BalanceChange, LineRef):
 
 
 async def due_of_line_balance(_ctx: Ctx, params: LineBalanceChange, line: Line) -> Due:
-    """How much the balance changes, at most. Raises ManagedBalance: what is refused anyway takes nothing from a limit."""
+    """How much the balance changes, at most.
+
+    Raises ManagedBalance: what is refused anyway takes nothing from a limit.
+    """
     seen = line.row.get("balance", 0.0)
     refuse_managed_raise(line.upstream, params, seen)
     return due_of_balance(params, seen)

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+from dataclasses import fields
 from itertools import groupby
 from typing import NotRequired, TypedDict
 
@@ -17,6 +18,7 @@ from clients.webhooks.addresses import PrivateReceivers
 from operations.catalogue import CATALOGUE
 from operations.deps import Build
 from operations.intelligence.schedule_reports import SHEETS
+from registry.limits import TierLimits
 from registry.signals import DELAY_BOUNDS, CallSignals, Histogram
 from storage.backlog import Backlog, WaitingDeliveries, WaitingMails
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
@@ -49,10 +51,17 @@ def settings_table() -> str:
             if secret or field.default in (None, "", (), PrivateReceivers())
             else str(field.default).lower()
             if name in BOOLEANS
+            else limits_text(field.default)
+            if isinstance(field.default, TierLimits)
             else str(field.default)
         )
         rows.append(f"| `{SETTING_PREFIX}{name.upper()}` | {f'`{default}`' if default else ''} | {field.description} |")
     return "\n".join(rows)
+
+
+def limits_text(limits: TierLimits) -> str:
+    """As a setting takes them."""
+    return ",".join(f"{each.name}={getattr(limits, each.name)}" for each in fields(limits))
 
 
 BOOLEANS = {name for name, field in Settings.model_fields.items() if isinstance(field.default, bool)}

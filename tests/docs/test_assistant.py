@@ -154,5 +154,9 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     assert [words for number, words, meant in told if number != meant or words not in page] == []
 
 
+def test_every_toolset_but_the_chat_s_own_has_its_place_among_those_that_a_model_is_given() -> None:
+    assert {*TOOLSET_ORDER, "assistant"} == {toolset.name for toolset in CATALOGUE.toolsets}
+
+
 def most(field: FieldInfo) -> int:
     return next(rule.max_length for rule in field.metadata if hasattr(rule, "max_length"))

@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, TypeVar
 
 import httpx
@@ -46,9 +45,10 @@ from transports.payments import SIMULATED_PROCESSOR_KEY
 T = TypeVar("T")
 CALLERS = 16
 SETTLING = 1 / 3
-"""Share of the capacity's measurement that does not count; by then what calls leave to later, such as deliveries, is done as well."""
+"""Share of the capacity's measurement that does not count: caches fill."""
+DELIVERIES_DUE = "select count(*) from delivery where state = 0 and due_ms <= {}"
 DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
-DRIBBLERS, WINDOWS = 200, 5
+DRIBBLERS = 200
 LATEST = 10.0
 """Seconds that calls may queue at the callers' side; beyond, what was measured is something else than the share of a capacity."""
 LINES_PER_MINUTE, LINES, FEW_LINES, SHORT_SECONDS = 100, 1500, 600, 60.0
@@ -154,10 +154,17 @@ class Run:
         )
 
     async def _capacity(self, crowd: Crowd) -> float:
-        """Calls per second of callers who never rest, as a median: a part of the time that was disturbed does not count."""
-        await hurry(crowd, CALLERS, self.plan.capacity_seconds * SETTLING)
-        each = self.plan.capacity_seconds * (1 - SETTLING) / WINDOWS
-        return median([await hurry(crowd, CALLERS, each) for _ in range(WINDOWS)])
+        """Calls per second that are carried with what they leave to later: callers never rest, and then deliveries go on until none is late."""
+        await self._carried(crowd, self.plan.capacity_seconds * SETTLING)
+        return await self._carried(crowd, self.plan.capacity_seconds * (1 - SETTLING))
+
+    async def _carried(self, crowd: Crowd, seconds: float) -> float:
+        loop, clock = asyncio.get_running_loop(), self.house.network.clock
+        began = loop.time()
+        calls = await hurry(crowd, CALLERS, seconds) * (loop.time() - began)
+        while await asyncio.to_thread(self.house.stage.number, DELIVERIES_DUE.format(int(clock.now() * 1000))) > CALLERS:
+            await asyncio.sleep(0.05)
+        return calls / (loop.time() - began)
 
     async def _load(self, crowd: Crowd, rate: float) -> float:
         """How many seconds it lasted; then all that goes on beside it has been told to end."""

@@ -49,7 +49,7 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 SERVER_ONLY_SETTINGS = frozenset({"data", "host", "port", "worker", "metrics_port", "metrics_host", "log"})
 mcp_app = typer.Typer(no_args_is_help=True, help="Connect MCP clients.")
-ToolsetsOption = Annotated[str, typer.Option("--toolsets", help="Comma-separated toolsets or presets; empty: connectivity and operator.")]
+ToolsetsOption = Annotated[str, typer.Option("--toolsets", help="Toolsets or presets, by comma; empty: connectivity, fleet and operator.")]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")]
 
 

@@ -31,6 +31,8 @@ _CREDENTIAL_PLACEHOLDERS: Mapping[Auth, str] = {
 }
 _KEY_PLACEHOLDER = "<UNIQUE_KEY>"
 _PLAIN_ARRAY = re.compile(r"\[\n +[^\[\]{}\n,]*(,\n +[^\[\]{}\n,]*)*\n *\]")
+_WAITS_OR_RAISES = re.compile(r" (?=Waits for the network\.|Raises [A-Z])")
+"""What a docstring tells whoever reads the code."""
 _LINE_BREAK = re.compile(r"\n *")
 
 
@@ -360,7 +362,7 @@ def _limits_text(operation: AnyOperation) -> str:
     elif isinstance(spends, SpendKind):
         text = "Nobody can say before what it makes due: a key with a limit of money needs an approval."
     else:
-        text = "Makes due: " + (inspect.getdoc(spends) or "").partition("\n")[0].removesuffix(" Waits for the network.")
+        text = "Makes due: " + _WAITS_OR_RAISES.split((inspect.getdoc(spends) or "").partition("\n")[0])[0]
     drawn = " May take a line from the stock." if operation.draws else ""
     return text + drawn + (" Cannot be undone." if operation.irreversible else "")
 
