@@ -154,7 +154,7 @@ class Run:
         )
 
     async def _capacity(self, crowd: Crowd) -> float:
-        """Calls per second that are carried with what they leave to later: callers never rest, and then deliveries go on until none is late."""
+        """Calls per second that are carried with what they leave: callers never rest, and then deliveries go on until none is late."""
         await self._carried(crowd, self.plan.capacity_seconds * SETTLING)
         return await self._carried(crowd, self.plan.capacity_seconds * (1 - SETTLING))
 
