@@ -148,7 +148,7 @@ def _is_secret_member(name: str, field: object) -> bool:
 
 MOST_TOOLS = 128
 """What common endpoints take."""
-MOST_TOOL_CHARACTERS = 40_000
+MOST_TOOL_CHARACTERS = 50_000
 # What does not fit is left out from the end.
 TOOLSET_ORDER = (
     *("intelligence", "fleet", "subscribers", "accounts", "network", "connectivity"),

@@ -133,7 +133,7 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     told = (
         (limits, "free 10, pro 200, enterprise 2,000", [10, 200, 2000]),
         ((CHAT_BODY_LIMIT, messages, content), "64 KiB, 64 messages, 16,000 characters each", (64 * 1024, 64, 16_000)),
-        ((MOST_TOOLS, MOST_TOOL_CHARACTERS, TOOLSET_ORDER[-1]), "at most 128 and 40,000, the toolset `setup` last", (128, 40_000, "setup")),
+        ((MOST_TOOLS, MOST_TOOL_CHARACTERS, TOOLSET_ORDER[-1]), "at most 128 and 50,000, the toolset `setup` last", (128, 50_000, "setup")),
         (
             (CHAT_ROUNDS, CHAT_CALLS, LONGEST_TOOL_ANSWER, CHAT_CHARACTERS),
             "8 rounds, 24 calls, 20,000 characters of one answer, 120,000 of all",
