@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables import Row, table
+from benchmarks.reasons import reason
+from benchmarks.tables import Aim, Row, table
 
 ENGINES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 INTRO = """## Endurance
@@ -67,11 +68,31 @@ def judgement(facts: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     return [*facts["broken"], *unspecified, *grown, *facts["complaints"]]
 
 
+LONGEST_MS = {"GET intent": 30, "POST intent": 150, "POST invoice": 150, "POST records": 150}
+"""The 99th percentile of calls that ask no outside system, in milliseconds."""
+
+
+def aims(found: Mapping[str, Any]) -> list[Aim]:
+    """What was aimed at under the load, of each database."""
+    return [aim for sample in found.values() for aim in aims_of(sample["facts"], sample["rows"])]
+
+
+def aims_of(facts: Mapping[str, Any], rows: Sequence[Row]) -> list[Aim]:
+    place = f"under the load of endurance, {ENGINES[facts['engine']]}"
+    times = {row["kind"]: row["p99_ms"] for row in rows if row["row"] == "kind"}
+    asked = {kind: most for kind, most in LONGEST_MS.items() if kind in times}
+    reached = [Aim(f"{kind}, p99, {place}", f"<= {most} ms", f"{times[kind]:.0f} ms", times[kind] <= most) for kind, most in asked.items()]
+    away = sum(row["count"] for row in rows if row["row"] == "status" and row["code"] == "overloaded")
+    return [*reached, Aim(f"Calls refused as `overloaded` {place}", "0", str(away), away == 0)]
+
+
 def section(found: Mapping[str, Any]) -> str:
     """Both databases, one after the other."""
     first = next(iter(found.values()))["facts"]
     parts = [INTRO.format(share=first["rate"] / first["capacity"], shortest=SHORTEST_MINUTES)]
     parts += [of_engine(sample["facts"], sample["rows"], sample["run"]) for sample in found.values()]
+    if any(not aim.met for aim in aims(found)):
+        parts.append(reason("endurance"))
     return "\n".join(parts)
 
 

@@ -194,7 +194,7 @@ def aims(samples: Mapping[str, Any]) -> str:
         found += issuing_page.aims(samples["issuing"]["rows"])
     if "cdr" in samples:
         found += cdr_page.aims(samples["cdr"]["rows"])
-    found += events_page.aims(events_page.among(samples))
+    found += events_page.aims(events_page.among(samples)) + endurance_page.aims(endurance_page.among(samples))
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )
