@@ -46,6 +46,8 @@ T = TypeVar("T")
 CALLERS = 16
 SETTLING = 1 / 3
 """Share of the capacity's measurement that does not count: caches fill."""
+LONGEST_CATCH_UP = 600.0
+"""Seconds after which late deliveries are none that will still be sent."""
 DELIVERIES_DUE = "select count(*) from delivery where state = 0 and due_ms <= {}"
 DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
 DRIBBLERS = 200
@@ -162,8 +164,9 @@ class Run:
         loop, clock = asyncio.get_running_loop(), self.house.network.clock
         began = loop.time()
         calls = await hurry(crowd, CALLERS, seconds) * (loop.time() - began)
-        while await asyncio.to_thread(self.house.stage.number, DELIVERIES_DUE.format(int(clock.now() * 1000))) > CALLERS:
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(LONGEST_CATCH_UP):
+            while await asyncio.to_thread(self.house.stage.number, DELIVERIES_DUE.format(int(clock.now() * 1000))) > CALLERS:
+                await asyncio.sleep(0.05)
         return calls / (loop.time() - began)
 
     async def _load(self, crowd: Crowd, rate: float) -> float:
