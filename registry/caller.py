@@ -186,7 +186,7 @@ class Caller:
 
     def has(self, scope: int) -> bool:
         """Every bit of the `Scope`."""
-        return not scope & ~self.scopes
+        return not int(scope) & ~self.scopes  # of two flags Python would look up a third
 
 
 ANONYMOUS_CALLER = Caller(kind="public", principal="public")

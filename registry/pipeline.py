@@ -9,8 +9,8 @@ draws something from a provider is staged: open, then `ctx.dispatch`, which comm
 
 import base64
 import hashlib
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -136,8 +136,11 @@ class Pipeline(Generic[PipelineDeps]):
             await self.rate_limiter.guess(call, caller)
         if operation.proof is not None:
             await self.rate_limiter.body(caller, call.client)
-            with self._charging(call):
+            try:
                 caller = call.identified = await operation.proof(self.deps, call, now)
+            except Refusal:
+                self._charge_refused_body(call)
+                raise
         await policy.authorize(call, caller, self.directory, self.site)
         key_restrictions = caller.restrictions
         if key_restrictions is not UNRESTRICTED:
@@ -149,8 +152,7 @@ class Pipeline(Generic[PipelineDeps]):
             call.if_match = required_version(operation, call.if_match_text)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             await self.rate_limiter.body(caller, call.client)
-        with self._charging(call):
-            params = await self._validate(call)
+        params = await self._valid_input(call)
         call.state = CallState.VALID
         if key_restrictions is not UNRESTRICTED:
             restrictions.check_restricted_input(operation, params, key_restrictions)
@@ -184,14 +186,16 @@ class Pipeline(Generic[PipelineDeps]):
         except AlreadyAnswered as won:
             return self._replay(context, won.stored)
 
-    @contextmanager
-    def _charging(self, call: Call) -> Generator[None]:
-        """Charges the sender of a body that is refused in this block, since such a call costs no quota."""
+    def _charge_refused_body(self, call: Call) -> None:
+        """Charges the sender of a body that is refused, since such a call costs no quota."""
+        if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
+            self.rate_limiter.refused_body(call.identified, call.client, call.size)
+
+    async def _valid_input(self, call: Call) -> Input:
         try:
-            yield
+            return await self._validate(call)
         except Refusal:
-            if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
-                self.rate_limiter.refused_body(call.identified, call.client, call.size)
+            self._charge_refused_body(call)
             raise
 
     async def _validate(self, call: Call) -> Input:

@@ -132,6 +132,12 @@ REQUEST_PREFIX = "req_"
 
 REQUEST_CHARACTERS = 26
 
+PYTHON_DIGITS = bytes(
+    b"0123456789abcdefghijklmnopqrstuv"[BASE32_ALPHABET.index(chr(byte))] if chr(byte) in BASE32_ALPHABET else ord("~")
+    for byte in range(256)
+)
+"""What `int` takes for each letter of our ids; for any other byte what it does not take."""
+
 LONGEST_MICROSECONDS = (1 << 31) - 1
 
 LATEST_READ_MOMENT = 1.6e10  # whose id is just within 64 bits
@@ -247,20 +253,20 @@ def moment_of_read(id: int) -> float:
 
 def pack_request_id(request_id: str) -> bytes:
     """A request id of ours as 16 bytes; any other as its text, never 16 bytes long."""
-    digits = request_id.removeprefix(REQUEST_PREFIX)
-    if len(request_id) == len(REQUEST_PREFIX) + REQUEST_CHARACTERS and set(digits) <= set(BASE32_ALPHABET):
-        number = 0
-        for digit in digits:
-            number = number << 5 | BASE32_ALPHABET.index(digit)
-        if number < 1 << 128 and REQUEST_PREFIX + base32(number) == request_id:
+    if len(request_id) == len(REQUEST_PREFIX) + REQUEST_CHARACTERS and request_id.startswith(REQUEST_PREFIX):
+        try:
+            number = int(request_id[len(REQUEST_PREFIX) :].encode("ascii").translate(PYTHON_DIGITS), 32)
+        except ValueError:  # a letter that is none of ours
+            number = 1 << 128
+        if number < 1 << 128:
             return number.to_bytes(16)
     text = request_id.encode()
     return text + b"\n" if len(text) == 16 else text
 
 
-def texts_of_record(line: AuditRecord) -> dict[str, str]:
-    """What of a line is kept as numbers."""
-    return {name: getattr(line, "key_id" if name == "key" else name) for name in REPEATING_TEXTS}
+def texts_of_record(line: AuditRecord) -> tuple[str, ...]:
+    """What of a line is kept as numbers, in the order of REPEATING_TEXTS."""
+    return line.organisation, line.operation, line.principal, line.key_id, line.outcome, line.surface
 
 
 def text_numbers(connection: Connection, texts: set[str]) -> Mapping[str, int]:
@@ -280,14 +286,14 @@ def known_text_numbers(connection: Connection, texts: set[str]) -> Mapping[str, 
 
 def append_audit_reads(connection: Connection, *, lines: Sequence[NumberedAuditRecord]) -> None:
     """The buffered rows of reads and refusals."""
-    numbers = text_numbers(connection, {text for each in lines for text in texts_of_record(each.line).values()})
+    numbers = text_numbers(connection, {text for each in lines for text in texts_of_record(each.line)})
     connection.run_many(INSERT_AUDIT_READ, [audit_read_values(each, numbers) for each in lines])
 
 
 def audit_read_values(each: NumberedAuditRecord, numbers: Mapping[str, int]) -> dict[str, Value]:
     line = each.line
     return {
-        **{name: numbers[text] for name, text in texts_of_record(line).items()},
+        **{name: numbers[text] for name, text in zip(REPEATING_TEXTS, texts_of_record(line), strict=True)},
         "id": read_id(line.at, each.number),
         "microseconds": min(round(line.milliseconds * 1000), LONGEST_MICROSECONDS),
         "status": line.status,

@@ -231,12 +231,20 @@ class CachedCaller(NamedTuple):
     caller: Caller
 
 
+class CountOfSnapshot(NamedTuple):
+    """How many changes a snapshot has seen; a snapshot of None is none."""
+
+    snapshot: int | None
+    changes: int
+
+
 class StoreDirectory:
     """The pipeline's Directory. A cached key is used only while the change counter read in the same call stands still."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._cache: dict[bytes, CachedCaller] = {}
+        self._counted = CountOfSnapshot(None, 0)
         self._used: dict[str, str] = {}
         self._noted: dict[str, str] = {}
 
@@ -245,7 +253,7 @@ class StoreDirectory:
         digest = hashlib.sha256(secret.encode()).digest()
         if digest not in self._cache and not is_api_key(secret):
             return None  # mistyped: not worth a look-up
-        counter = await self._store.read(read_change_count)
+        counter = await self._change_count()
         cached = self._cache.get(digest)
         if cached is None or cached.counter != counter:
             cached = await self._load(digest, counter)
@@ -253,6 +261,15 @@ class StoreDirectory:
             return None
         self._note_use(cached.caller.key_id, now)
         return cached.caller
+
+    async def _change_count(self) -> int:
+        """The change counter, as a read of this moment would find it: of a snapshot that reads share it is read once."""
+        snapshot = self._store.snapshot
+        if snapshot is not None and snapshot == self._counted.snapshot:
+            return self._counted.changes
+        count = await self._store.read(read_change_count)
+        self._counted = CountOfSnapshot(self._store.snapshot, count)
+        return count
 
     async def by_session(self, claims: SessionClaims, now: float) -> Caller | None:
         """The caller of a verified session. A login here is its grant; an external one is who our store knows by the provider's name."""

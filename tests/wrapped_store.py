@@ -29,6 +29,10 @@ class WrappedStore:
     def pool_load(self) -> PoolLoad:
         return self.store.pool_load
 
+    @property
+    def snapshot(self) -> int | None:
+        return self.store.snapshot
+
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.store.read(fn, *args, **kwargs)
 

@@ -27,19 +27,21 @@ class Rows(SQLModel, registry=registry()):
     """Their base."""
 
 
-def own(given: Any) -> Any:
+def field_of(column: Column[Any]) -> Any:
     """A field with a column of its own: a column belongs to one table."""
-    column = getattr(given, "sa_column", None)
-    if not isinstance(column, Column):
-        return given
-    return Field(default=given.default, sa_column=column._copy())
+    if column.nullable or column is column.table.autoincrement_column:
+        return Field(default=None, sa_column=column._copy())
+    if column.default is not None and column.default.is_scalar:
+        return Field(default=column.default.arg, sa_column=column._copy())
+    return Field(sa_column=column._copy())
 
 
 def mapped(description: type[TableDescription]) -> Any:
     """The class whose objects are the rows of a table."""
-    fields = {name: own(given) for name, given in vars(description).items() if name in description.__annotations__}
-    told = {"__module__": __name__, "__annotations__": description.__annotations__}
-    return type(Rows)(description.__name__, (Rows,), {**told, **fields, "__tablename__": description.__tablename__}, table=True)
+    columns = list(description.table.columns)
+    kinds = {column.name: column.type.python_type | None if column.nullable else column.type.python_type for column in columns}
+    told = {"__module__": __name__, "__annotations__": kinds, "__tablename__": description.__tablename__}
+    return type(Rows)(description.__name__, (Rows,), told | {column.name: field_of(column) for column in columns}, table=True)
 
 
 ApiKeyTable = mapped(api_keys.ApiKeyTable)

@@ -165,6 +165,7 @@ class PostgresStore:
     """A pool of threads and of sessions. `report` is told when the server is away, and when it is back."""
 
     dialect_name = "postgresql"
+    snapshot = None
 
     def __init__(self, url: str, pool: int, report: Callable[[str], None]) -> None:
         self._url, self._report, self.signals = url, report, DatabaseSignals()

@@ -110,9 +110,15 @@ class SqliteStore:
         self._reader.execute("pragma query_only=on")
         self._connection = Connection(self._reader, self._dialect)
         self._looking: asyncio.AbstractEventLoop | None = None
+        self._snapshots = 0
         self._idle: list[sqlite3.Connection] = []
         self._long_reads = ThreadPoolExecutor(LONG_READS, thread_name_prefix="long-read")
         self._closed = False
+
+    @property
+    def snapshot(self) -> int | None:
+        """The number of this tick's snapshot, once a read has begun it."""
+        return self._snapshots if self._looking is asyncio.get_running_loop() and self._reader.in_transaction else None
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading function here and now: a query by key costs less than a thread hop.
@@ -167,6 +173,7 @@ class SqliteStore:
         self._look_away()
         self._reader.execute("begin")
         self._looking = loop
+        self._snapshots += 1
         loop.call_soon(self._look_away)
 
     def _look_away(self) -> None:

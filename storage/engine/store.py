@@ -27,6 +27,11 @@ class Store(Protocol):
         """How many connections it has, and who uses them now."""
         ...
 
+    @property
+    def snapshot(self) -> int | None:
+        """Which snapshot short reads of this moment share: what one has read, the next one would read too. None: none is shared now."""
+        ...
+
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads; all its statements see one snapshot."""
         ...

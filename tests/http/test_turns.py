@@ -47,7 +47,7 @@ async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spa
     assert shown == {b"key"} and credential_of([(b"authorization", b"  ")]) == credential_of([]) == b""
 
 
-async def test_after_a_turn_that_took_long_one_request_begins_in_the_next() -> None:
+async def test_as_many_requests_begin_in_a_turn_as_fit_by_what_the_last_ones_took_and_twice_as_many_at_most() -> None:
     now, begun = 0.0, 0
     turns = RequestTurns(lambda: now)
 
@@ -57,12 +57,12 @@ async def test_after_a_turn_that_took_long_one_request_begins_in_the_next() -> N
             await turns.wait("one", b"")
         begun, now = begun + 1, now + seconds
 
-    requests = asyncio.gather(*(request(seconds) for seconds in [0.01] * 8 + [0.0] * 8))
+    requests = asyncio.gather(*(request(seconds) for seconds in [0.01] * 11 + [0.001] * 7 + [0.0] * 20))
     seen = [0]
     while not requests.done():
         await asyncio.sleep(0)
         seen.append(begun)
-    assert [after - before for before, after in pairwise(seen) if after != before] == [4, 1, 1, 1, 1, 1, 4, 3]
+    assert [after - before for before, after in pairwise(seen) if after != before] == [8, 1, 1, 1, 1, 2, 4, 7, 8, 5]
 
 
 async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:

@@ -110,6 +110,7 @@ class SimStore:
 
     dialect_name = "sqlite"
     pool_load = PoolLoad()
+    snapshot = None  # of each read its own: what is read again cannot be old
 
     def __init__(
         self,

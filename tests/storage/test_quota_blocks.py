@@ -26,6 +26,7 @@ class PromptStore:
 
     dialect_name = "sqlite"
     pool_load = PoolLoad()
+    snapshot = None
 
     def __init__(self, folder: Path) -> None:
         migrated_sqlite(folder)
