@@ -19,13 +19,14 @@ from storage.deliveries import (
     IS_UNTAKEN,
     PENDING_STATE,
     TAKEN_OF_ENDPOINT,
+    among_ids,
     id_range,
     in_id_range,
     remove_attempts,
 )
 from storage.endpoint_selections import ENDPOINT_SELECTION
 from storage.engine.drivers import Value
-from storage.engine.sql import Command, Connection, Dialect, Query, bound_list, first_row, json_rows, pack_rows
+from storage.engine.sql import Command, Connection, Dialect, Query, first_row, json_rows, pack_rows
 from storage.event_log import EVENT_LOG, TEST_POSITION
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
@@ -131,11 +132,9 @@ def delivery_settings_query(dialect: Dialect) -> sa.Executable:
 
 def claim_query(dialect: Dialect) -> sa.Executable:
     """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
-    ids = bound_list(dialect, "ids")
     return (
         sa.update(DELIVERY)
-        .where(DELIVERY.c.id.in_(ids), is_pending(DELIVERY), DELIVERY.c.due_ms + ZERO <= sa.bindparam("now_ms"))
-        .where(*in_id_range(dialect, DELIVERY.c.id))
+        .where(is_pending(DELIVERY), DELIVERY.c.due_ms + ZERO <= sa.bindparam("now_ms"), *among_ids(dialect, DELIVERY.c.id, "ids"))
         .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     )
 
@@ -188,7 +187,7 @@ def acknowledge_query(dialect: Dialect) -> sa.Executable:
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, is_pending(DELIVERY))
-        .where(*in_id_range(dialect, DELIVERY.c.id))
+        .where(*([] if dialect.name == "sqlite" else among_ids(dialect, DELIVERY.c.id, "outcomes")))
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )

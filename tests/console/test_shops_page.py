@@ -122,6 +122,13 @@ async def test_the_list_of_orders_pages_and_keeps_its_filters(demo: Browser, buy
     first = [tag.attributes["href"] for tag in seen.page.tags if tag.name == "a" and "status=ready" in tag.attributes.get("href", "")]
     assert "/console/shops/orders?storefront=demo&status=ready" in first
     assert (await demo.get("/console/shops/orders?after=onr_none")).status == 400
+    while 'rel="next"' in seen.page.html:
+        (further,) = [tag.attributes["href"] for tag in seen.page.tags if tag.attributes.get("rel") == "next"]
+        seen = await demo.get(further)
+    oldest = re.findall(r"/console/shops/orders/([a-z0-9_]+)", seen.page.html)[-1]
+    behind = await demo.get(f"/console/shops/orders?storefront=demo&status=ready&after={oldest}")
+    assert behind.status == 200 and "No further order" in behind.page.text
+    assert 'href="/console/shops/orders?storefront=demo&amp;status=ready"' in behind.page.html
 
 
 @pytest.mark.long

@@ -10,10 +10,10 @@ from clients.webhooks.sender import WebhookSender
 from operations.ledger.webhooks import ClaimedDelivery
 from registry.caller import Tier
 from storage.engine.drivers import Value
-from storage.engine.sql import Connection, Statement, postgresql_dialect, sqlite_dialect
+from storage.engine.sql import Connection, Statement, pack_rows, postgresql_dialect, sqlite_dialect
 from storage.events import NewEvent, emit_event
 from storage.fair_share import DIVIDED_QUERIES, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE_QUERIES, choose_deliveries
-from storage.outbox import CLAIM_DELIVERIES, DELIVERY_LEASE_MS, claim_deliveries
+from storage.outbox import ACKNOWLEDGE_ATTEMPTS, CLAIM_DELIVERIES, DELIVERY_LEASE_MS, claim_deliveries
 from tests.clients.webhooks.receiver import HookReceiver, receiver, status_answer
 from tests.deliveries.post_office import LOOPBACK, PostOffice, read
 from tests.deliveries.transaction import Opened, committed_event, fetched
@@ -172,12 +172,12 @@ OF_DEFAULT = {
 }
 
 
-def plan(connection: Connection, statement: Statement) -> str:
-    """How the database would go about it."""
+def plan(connection: Connection, statement: Statement, **bound: Value) -> str:
+    """How the database would go about it; `bound`: other values than those of BINDS."""
     postgresql = connection.dialect_name == "postgresql"
     text = statement.text(postgresql_dialect() if postgresql else sqlite_dialect())
     word = "explain " if postgresql else "explain query plan "
-    return "\n".join(str(row[-1]) for row in fetched(connection, word + text.sql, **BINDS, **text.literals))
+    return "\n".join(str(row[-1]) for row in fetched(connection, word + text.sql, **{**BINDS, **bound}, **text.literals))
 
 
 @pytest.mark.long
@@ -206,6 +206,27 @@ def test_a_claim_finds_everybody_behind_a_long_backlog_in_one_go_and_reads_no_ta
         batch = claim_deliveries(connection, token="one", now_ms=NOW, most=1000)
         assert batch.taken == 308
         assert choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=1000).ids == []
+
+
+@pytest.mark.long
+def test_what_is_claimed_or_acknowledged_is_looked_up_by_its_id_also_in_a_table_without_statistics(opened: Opened) -> None:
+    with opened() as connection:
+        columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms, lease"
+        values = f"'dlv_' || (100000 + n), 'evt_' || n, 'we_' || n, 'org', 0, 0, 0, {NOW} - n, 1, 't'"
+        committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, BACKLOG)}")
+        ids = [f"dlv_{100000 + number}" for number in range(1, BACKLOG, BACKLOG // 20)]
+        ends = {"lowest": ids[0], "highest": ids[-1]}
+        outcomes = pack_rows([[id, "t", 1, NOW] for id in ids])
+        for statement, bound in (
+            (CLAIM_DELIVERIES, {"ids": pack_rows([[id] for id in ids])}),
+            (ACKNOWLEDGE_ATTEMPTS, {"outcomes": outcomes}),
+        ):
+            how = plan(connection, statement, **bound, **ends)
+            if connection.dialect_name == "postgresql":
+                assert "delivery_default_pkey" in how and "Seq Scan on delivery" not in how, how
+                assert "(id = ANY (" in how, how
+            else:
+                assert "SCAN delivery" not in how, how
 
 
 def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
