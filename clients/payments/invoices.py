@@ -122,11 +122,16 @@ class InvoiceCalls(ProcessorCalls):
 
     async def void_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
         found = await self.find_invoice(account, invoice)
+        if found.status == "draft":
+            try:
+                await self._discard(account, found.id)
+                return replace(found, status="void")
+            except PaymentsRefused:
+                found = await self.find_invoice(account, invoice)
+                if found.status == "draft":
+                    raise  # else it was made final since it was looked at
         if found.status == "void":
             return found
-        if found.status == "draft":
-            await self._discard(account, found.id)
-            return replace(found, status="void")
         options = request_options(account, key)
         return await self._link.write(
             account,
