@@ -257,17 +257,14 @@ async def live_a_day(stage: AgentStage, day: AgentDay) -> None:
         assert whole.micros <= worst["money_a_month"]["amount"] * MICROS_PER_CENT, (day, whole, worst)
 
 
-def hold_agent_days(count: int, *, same: bool = False) -> list[float]:
-    """Lives `count` days that hypothesis makes up; returns which share of its worst case each agent with finite limits has reached.
-
-    `same`: the same days each time.
-    """
+def hold_agent_days(count: int) -> list[float]:
+    """Lives `count` days that hypothesis makes up; returns which share of its worst case each agent with finite limits has reached."""
     with tempfile.TemporaryDirectory() as folder, start_blocking_portal() as portal:
         opened = open_operator(Path(folder), CATALOGUE, AgentStage, tier=Tier.ENTERPRISE)
         with portal.wrap_async_context_manager(opened) as stage:
             portal.call(furnish, stage)
 
-            @settings(max_examples=count, deadline=None, database=None, derandomize=same, suppress_health_check=[HealthCheck.too_slow])
+            @settings(max_examples=count, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
             @given(DAYS)
             def hold(day: AgentDay) -> None:
                 portal.call(live_a_day, stage, day)
