@@ -4,6 +4,7 @@ Writes are rows of one table, each in the transaction of its call; reads and ref
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple, cast
 
@@ -132,11 +133,11 @@ REQUEST_PREFIX = "req_"
 
 REQUEST_CHARACTERS = 26
 
-PYTHON_DIGITS = bytes(
-    b"0123456789abcdefghijklmnopqrstuv"[BASE32_ALPHABET.index(chr(byte))] if chr(byte) in BASE32_ALPHABET else ord("~")
-    for byte in range(256)
-)
-"""What `int` takes for each letter of our ids; for any other byte what it does not take."""
+REQUEST_ID = re.compile(f"{REQUEST_PREFIX}[0-7][{BASE32_ALPHABET}]{{{REQUEST_CHARACTERS - 1}}}")
+"""A request id of ours; its number has 128 bits."""
+
+PYTHON_DIGITS = bytes.maketrans(BASE32_ALPHABET.encode(), b"0123456789abcdefghijklmnopqrstuv")
+"""The digits of our ids as `int` reads them."""
 
 LONGEST_MICROSECONDS = (1 << 31) - 1
 
@@ -253,13 +254,8 @@ def moment_of_read(id: int) -> float:
 
 def pack_request_id(request_id: str) -> bytes:
     """A request id of ours as 16 bytes; any other as its text, never 16 bytes long."""
-    if len(request_id) == len(REQUEST_PREFIX) + REQUEST_CHARACTERS and request_id.startswith(REQUEST_PREFIX):
-        try:
-            number = int(request_id[len(REQUEST_PREFIX) :].encode("ascii").translate(PYTHON_DIGITS), 32)
-        except ValueError:  # a letter that is none of ours
-            number = 1 << 128
-        if number < 1 << 128:
-            return number.to_bytes(16)
+    if REQUEST_ID.fullmatch(request_id):
+        return int(request_id[len(REQUEST_PREFIX) :].encode().translate(PYTHON_DIGITS), 32).to_bytes(16)
     text = request_id.encode()
     return text + b"\n" if len(text) == 16 else text
 

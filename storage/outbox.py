@@ -187,7 +187,7 @@ def acknowledge_query(dialect: Dialect) -> sa.Executable:
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, is_pending(DELIVERY))
-        .where(*([] if dialect.name == "sqlite" else among_ids(dialect, DELIVERY.c.id, "outcomes")))
+        .where(*among_ids(dialect, DELIVERY.c.id, "outcomes"))
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )

@@ -164,9 +164,11 @@ class Run:
         loop, clock = asyncio.get_running_loop(), self.house.network.clock
         began = loop.time()
         calls = await hurry(crowd, CALLERS, seconds) * (loop.time() - began)
-        async with asyncio.timeout(LONGEST_CATCH_UP):
-            while await asyncio.to_thread(self.house.stage.number, DELIVERIES_DUE.format(int(clock.now() * 1000))) > CALLERS:
-                await asyncio.sleep(0.05)
+        ended = loop.time()
+        while (late := await asyncio.to_thread(self.house.stage.number, DELIVERIES_DUE.format(int(clock.now() * 1000)))) > CALLERS:
+            if loop.time() > ended + LONGEST_CATCH_UP:
+                raise SystemExit(f"{late} deliveries are still late {LONGEST_CATCH_UP:.0f} s after the last call: is the worker running?")
+            await asyncio.sleep(0.05)
         return calls / (loop.time() - began)
 
     async def _load(self, crowd: Crowd, rate: float) -> float:

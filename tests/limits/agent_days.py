@@ -116,10 +116,16 @@ class AgentStage(OperatorStage):
     templates: list[int] = field(default_factory=list[int])
     keys: int = 0
     reached: list[float] = field(default_factory=list[float])
+    bought: dict[int, int] = field(default_factory=dict[int, int])
+    """What each package cost that was ever there: one that is deleted was paid for all the same."""
+
+    def look_at_packages(self) -> None:
+        self.bought |= {each.id: each.cost for each in self.network.packages.values() if each.series_id is None}
 
     def done(self) -> Done:
         network = self.network
-        packages = sum(each.cost for each in network.packages.values() if each.series_id is None)
+        self.look_at_packages()
+        packages = sum(self.bought.values())
         moved = sum(abs(each.amount) for each in network.transactions if not each.description.startswith("Usage"))
         drawn = sum(line.sim.status != "FREE" for line in network.lines.values())
         return Done(packages + moved, drawn, self.asked("deleteSubscriberPackage"))
@@ -204,6 +210,7 @@ async def do(stage: AgentStage, secrets: list[str], act: Act) -> int:
     async with anyio.create_task_group() as group:
         for key in keys + (keys[:1] if act.again else []):
             group.start_soon(one, key)
+    stage.look_at_packages()
     return sum(status in DONE for status in went)
 
 
