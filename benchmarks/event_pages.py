@@ -36,7 +36,7 @@ LOUD, QUIET = "we_4", f"we_{QUIET_NUMBER}"
 """An endpoint to which some have failed, and one in whose list nothing has failed and nothing waits."""
 RARE = "organisation.key_revoked"
 COMMON = "order.paid"
-CALLS, WARM_CALLS = 100, 3
+CALLS, WARM_CALLS = 400, 10
 DATA = '{"iccid":"8999012345678901237","order":"onr_01k0a8w7zv6q4k3m2n1p0r9s8t","amount":790,"currency":"EUR","status":"paid"}'
 DELIVERIES, STREAM, EVENTS = "/v1/connectivity/deliveries", "/v1/connectivity/events/stream", "/v1/connectivity/events"
 BEGIN = CLOCK.now() - DAYS * DAY_SECONDS
