@@ -59,7 +59,7 @@ def of_size(stack: ExitStack, server: str, size: int, place: Path, names: Sequen
     first, *others = [NAMES[name] for name in names]
     for module in (first, *others):
         (place / module).mkdir(parents=True)
-    url = stack.enter_context(beside(server, f"{first}_{size}")) if server else file_in(place / first)
+    url = stack.enter_context(beside(server, name_in(first, size))) if server else file_in(place / first)
     key = settled(url, [ACCOUNT])[0].key
     ((organisation,),) = run(url, ["select id from organisation"])
     if size:
@@ -67,7 +67,7 @@ def of_size(stack: ExitStack, server: str, size: int, place: Path, names: Sequen
     urls = [url]
     for module in others:
         if server:
-            urls.append(stack.enter_context(beside(server, f"{module}_{size}", template=url)))
+            urls.append(stack.enter_context(beside(server, name_in(module, size), template=url)))
         else:
             shutil.copyfile(place / first / "service.db", place / module / "service.db")
             urls.append(file_in(place / module))
@@ -96,6 +96,11 @@ def serving(name: str, url: str, folder: Path) -> Generator[Contestant]:
 def file_in(folder: Path) -> str:
     """The address of the SQLite file in a folder."""
     return f"sqlite:///{folder / 'service.db'}"
+
+
+def name_in(module: str, size: int) -> str:
+    """What a rival's database is called, after the first one's name: PostgreSQL cuts names off at 63 characters."""
+    return f"{module.removeprefix('cdr_')}_{size}"
 
 
 @contextmanager
