@@ -356,7 +356,12 @@ def iccid_is_taken() -> StoreUnavailable:
 
 
 def intent_not_confirmable(status: str) -> IntentNotConfirmable:
-    """The refusal of a second plan."""
+    """The refusal of a second plan, and of a call that came while another one drew the eSIM, which then was not drawn."""
+    if status == "requires_plan":
+        return IntentNotConfirmable(
+            "Another call was confirming this intent when this one began, and ended without an eSIM; this one did nothing",
+            hint="Confirm it once more",
+        )
     return IntentNotConfirmable(
         f"This intent is {status}; only an intent in requires_plan takes a plan",
         hint="Read it with get_connectivity_intent, or create a new one with create_connectivity_intent",

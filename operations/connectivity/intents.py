@@ -1,6 +1,6 @@
 """Intents: one request, one eSIM; which plan an intent names, and the QR picture of its activation code."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import orjson
 from pydantic import AfterValidator, Field, model_validator
@@ -143,15 +143,18 @@ async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanCho
     return chosen
 
 
-async def due_of_new_intent(ctx: Ctx, params: NewIntent | PlanForIntent, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
+async def due_of_plan(ctx: Ctx, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
     """The cost of the template of a live plan; nothing for a test plan, or without a plan. Waits for the network."""
     if not isinstance(plan, LivePlanChoice):
         return NOTHING_DUE
-    if isinstance(params, PlanForIntent) and (await read_own_intent(ctx, params.id)).status != "requires_plan":
-        return NOTHING_DUE  # the eSIM that it has, or a refusal
     upstream = await connect_upstream(ctx)
     with before_issuance():
         return await due_of_template(upstream, (await find_live_plan(ctx, upstream, plan)).template_id, "plan")
+
+
+async def due_of_new_intent(ctx: Ctx, _params: NewIntent, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
+    """The cost of its plan."""
+    return await due_of_plan(ctx, plan)
 
 
 @operation(
@@ -250,39 +253,54 @@ async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
     return unseal_intent(await read_own_intent(ctx, params.id), ctx.deps.keyring)
 
 
-async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | LivePlanChoice:
-    """The plan. The intent is read first, so that a foreign one answers as an unknown one does."""
-    await read_own_intent(ctx, params.id)
+class Confirmation(NamedTuple):
+    """The plan of a confirmation, and whether its intent waited for one when the call began.
+
+    Another call may hold the intent then and let it wait again later. Such an intent was not paid for by this call, which draws nothing.
+    """
+
+    plan: Plan | LivePlanChoice
+    waited: bool
+
+
+async def confirmation_of_intent(ctx: Ctx, params: PlanForIntent) -> Confirmation:
+    """The intent is read first, so that a foreign one answers as an unknown one does."""
+    waited = (await read_own_intent(ctx, params.id)).status == "requires_plan"
     with issuing():
         chosen = await choose_plan(ctx, params.plan)
     if isinstance(chosen, LivePlanChoice):
         await require_still_own(ctx, await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.id))
-    return chosen
+    return Confirmation(chosen, waited)
+
+
+async def due_of_confirmation(ctx: Ctx, params: PlanForIntent, confirmation: Confirmation) -> Due | SpendKind:
+    """The cost of the template of a live plan; nothing where the intent has its eSIM or another call draws it. Waits for the network."""
+    return await due_of_plan(ctx, confirmation.plan) if confirmation.waited else NOTHING_DUE
 
 
 @operation(
     "POST",
     "/v1/connectivity/intents/{id}/confirm",
-    spends=due_of_new_intent,
+    spends=due_of_confirmation,
     draws=True,
     scope=Scope.ANY,
     moves=True,
     title="Confirm intent",
     card="install",
-    access=plan_for_waiting_intent,
+    access=confirmation_of_intent,
     raises=[IntentNotConfirmable, *LIVE_PLAN_REFUSALS],
     examples=[Example("Choose the plan of a waiting intent", {"id": INTENT_EXAMPLE["id"], "plan": "test_eu_1gb"}, INTENT_EXAMPLE)],
 )
-async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan | LivePlanChoice) -> Intent:
+async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, confirmation: Confirmation) -> Intent:
     """Attach a plan to an intent in requires_plan and issue its eSIM.
 
     Again with the same plan: the same eSIM. Another plan or state: refused.
 
     The plans and what they need are those of create_connectivity_intent.
     """
-    deps = ctx.deps
+    deps, plan = ctx.deps, confirmation.plan
     if isinstance(plan, LivePlanChoice):
-        return await confirm_live_intent(ctx, params.id, plan)
+        return await confirm_live_intent(ctx, params.id, plan, waited=confirmation.waited)
     issue = issue_test_esim(plan, intent=params.id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
     answer = await ctx.settle_result(confirm_test_intent, intent=params.id, organisation=ctx.organisation, issue=issue, ctx=ctx)
     deps.wake_worker()
@@ -312,10 +330,10 @@ async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, 
     return concluded.body
 
 
-async def confirm_live_intent(ctx: Ctx, intent: str, choice: LivePlanChoice) -> Intent:
+async def confirm_live_intent(ctx: Ctx, intent: str, choice: LivePlanChoice, *, waited: bool) -> Intent:
     """The intent as it is, if it has this plan; a waiting one gets its eSIM drawn by one of the concurrent calls. Waits for the network."""
     row = await read_own_intent(ctx, intent)
-    if row.status == "requires_plan":
+    if row.status == "requires_plan" and waited:
         try:
             return await draw_live_intent(ctx, row, choice, waited=True)
         except IntentNotConfirmable:

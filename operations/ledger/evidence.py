@@ -68,8 +68,6 @@ def obstacle_reason(obstacle: str | None) -> str:
 
 # Choice: how far the charging system's clock may be from ours, and how far a window of days may begin from the draw.
 DRAW_CLOCK_SKEW = timedelta(minutes=20)
-# How far apart the clocks may be for a SIM that came into stock after the look and was drawn at once.
-STOCK_CLOCK_SKEW = timedelta(minutes=2)
 # Choice: how long after its dispatch a call may still take effect; it is how long nothing must have happened before it has failed.
 EFFECT_WINDOW = timedelta(minutes=15)
 DrawMatch: TypeAlias = Literal["shows", "similar", "other", "unreadable"]
@@ -116,8 +114,8 @@ class IssuanceAccountState(NamedTuple):
 
 def iccids_out_of_stock(row: IssuanceRow, look: StockSnapshot, lines: Mapping[str, StockLine]) -> set[str]:
     """The ICCIDs that are not in stock, though they were at the look or left it when the draw may have taken them."""
-    first, last = draw_time_range(row, STOCK_CLOCK_SKEW)
-    # These may have come into stock after the look.
+    first, last = draw_time_range(row)
+    # These may have come into stock after the look, and a clock that is behind ours says of their draw that it was before.
     taken = {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
     return {iccid for iccid in look.free if not is_iccid_stocked(lines, iccid)} | taken
 
@@ -263,15 +261,15 @@ def template_of_package(package: Package) -> int | None:
     return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid")
 
 
-def may_be_draw_time(moment: datetime, row: IssuanceRow, before: timedelta = DRAW_CLOCK_SKEW) -> bool:
-    first, last = draw_time_range(row, before)
+def may_be_draw_time(moment: datetime, row: IssuanceRow) -> bool:
+    first, last = draw_time_range(row)
     return first <= moment <= last
 
 
-def draw_time_range(row: IssuanceRow, before: timedelta) -> tuple[datetime, datetime]:
+def draw_time_range(row: IssuanceRow) -> tuple[datetime, datetime]:
     """From when and until when, by the charging system's clock."""
     dispatched = datetime.fromtimestamp(row.dispatched, UTC)
-    return dispatched - before, dispatched + EFFECT_WINDOW + DRAW_CLOCK_SKEW
+    return dispatched - DRAW_CLOCK_SKEW, dispatched + EFFECT_WINDOW + DRAW_CLOCK_SKEW
 
 
 def has_requested_window(package: Package, row: IssuanceRow, assigned: datetime | None) -> bool:

@@ -89,6 +89,8 @@ class Spot:
     kinds: tuple[str, ...]
     holder: str
     fresh: bool
+    behind: float = 0.0
+    """Seconds by which the clock that says when a fresh one was taken is behind ours."""
 
     @property
     def is_ours_by_rule(self) -> bool:
@@ -117,7 +119,7 @@ def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple
     for place, spot in enumerate(spots):
         iccid = f"89{place}"
         if spot.now != "gone":
-            moment = wire(SENT + 2) if spot.fresh else wire(SENT - 30 * DAY)
+            moment = wire(SENT + 2 - spot.behind) if spot.fresh else wire(SENT - 30 * DAY)
             lines[iccid] = {
                 "imsiList": [{"iccid": iccid}],
                 "sim": {"status": "FREE"} if spot.now == "free" else {"status": "AFFECTED", "affectationDateUtc": moment},
@@ -191,6 +193,11 @@ def test_a_line_that_came_into_stock_after_the_look_is_no_proof_but_hinders_the_
     assert judged([IN_STOCK, Spot(False, "used", ("exact",), "nobody", True)]) == ("unclear", None)
     assert judged([DRAWN, Spot(False, "used", ("exact",), "nobody", True)]) == ("found", "890")
     assert judged([IN_STOCK, Spot(False, "used", ("exact",), "nobody", False)]) == ("clear", None)
+
+
+def test_a_clock_that_is_up_to_20_minutes_behind_ours_hides_no_line_that_came_into_stock_after_the_look() -> None:
+    spots = [Spot(False, "used", ("exact",), "nobody", True, behind=minutes * 60) for minutes in (3, 19, 21)]
+    assert [judged([IN_STOCK, spot])[0] for spot in spots] == ["unclear", "unclear", "clear"]
 
 
 @pytest.mark.parametrize(

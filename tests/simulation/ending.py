@@ -18,7 +18,7 @@ from tests.simulation.shoppers import Bought
 from tests.simulation.shops import SUPPORT
 from tests.simulation.tenants import Tenants
 
-PAID_BY_THEN = 26_000
+PAID_BY_THEN = 30_000
 """Seconds after its beginning: an order that is unpaid then stays so in an episode, however often the processor is asked."""
 DUE = f"""select (select min(due_ms) from (select due_ms from delivery where state = 0 union all
     select due_ms from storefront_order where status in ('paid', 'failed')

@@ -31,7 +31,7 @@ from tests.world import NOON
 
 HEALING_ROUNDS = 400
 LOOKS = 12
-"""How often the healed service looks into what is unknown before it is left alone for a night."""
+"""How often the healed service looks into what is unknown before it is left alone for nights."""
 LOOK_SECONDS, NIGHT_SECONDS = 240.0, 86_400.0
 SELLING = 3
 """One episode of so many has shops, buyers and a payment processor."""
@@ -181,7 +181,7 @@ class Episode:
             coming = None if self.market is None else self.market.wait
             if due is None and coming is None and not unknown and not busy:
                 return
-            waits = [NIGHT_SECONDS if looks == LOOKS else LOOK_SECONDS] if unknown else []
+            waits = [NIGHT_SECONDS if looks >= LOOKS else LOOK_SECONDS] if unknown else []
             waits += [] if due is None else [due / 1000 - self.machines.all[0].clock.now()]
             waits += [] if coming is None else [coming]
             # What is due may wait for a place that a dead process holds until its lease ends.
