@@ -144,7 +144,7 @@ async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanCho
 
 
 async def due_of_plan(ctx: Ctx, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
-    """The cost of the template of a live plan; nothing for a test plan, or without a plan. Waits for the network."""
+    """The cost of the template of `plan`; nothing where it costs nothing, or is none. Waits for the network."""
     if not isinstance(plan, LivePlanChoice):
         return NOTHING_DUE
     upstream = await connect_upstream(ctx)
@@ -153,7 +153,7 @@ async def due_of_plan(ctx: Ctx, plan: Plan | LivePlanChoice | None) -> Due | Spe
 
 
 async def due_of_new_intent(ctx: Ctx, _params: NewIntent, plan: Plan | LivePlanChoice | None) -> Due | SpendKind:
-    """The cost of its plan."""
+    """The cost of the template of a live plan; nothing for a test plan, or without a plan. Waits for the network."""
     return await due_of_plan(ctx, plan)
 
 
@@ -274,7 +274,7 @@ async def confirmation_of_intent(ctx: Ctx, params: PlanForIntent) -> Confirmatio
 
 
 async def due_of_confirmation(ctx: Ctx, params: PlanForIntent, confirmation: Confirmation) -> Due | SpendKind:
-    """The cost of the template of a live plan; nothing where the intent has its eSIM or another call draws it. Waits for the network."""
+    """The cost of the template of a live plan; nothing for a test plan, or an intent that does not wait for one. Waits for the network."""
     return await due_of_plan(ctx, confirmation.plan) if confirmation.waited else NOTHING_DUE
 
 
