@@ -1,13 +1,16 @@
 """Intents with a plan that draws an eSIM: products, plans of the live catalogue, and confirmations."""
 
+import threading
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from registry.caller import Role, Tier
+from registry.caller import Money, Restrictions, Role, SpendLimits, Tier
 from simulators.network.faults import NetworkFault
+from storage.engine.sql import runs_in_thread
 from tests.connectivity.requests import INTENTS
 from tests.connectivity.test_products import PRODUCTS
 from tests.issuance.lost_access import LOST_ACCESS, move
@@ -202,6 +205,44 @@ async def test_a_confirmation_is_never_sent_a_second_time(stage: IssuanceStage, 
     assert (first.status_code, first.json()["status"]) == (200, status)
     again = await confirm(stage, waiting)
     assert (again.status_code, stage.dispatches()) == (200 if status == "processing" else 409, 1)
+
+
+async def test_a_confirmation_that_began_while_another_drew_draws_nothing_once_that_one_has_failed(stage: IssuanceStage) -> None:
+    """It was found to make nothing due, since the other call was drawing the eSIM: no limit of money would count what it draws."""
+    world, waiting = stage.world, (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()
+    limits = Restrictions(limits=(SpendLimits(per_day=Money(1_000_000, "EUR")),))
+    _, secret = await world.key(stage.me.person, stage.me.organisation, restrictions=limits)
+    gate = stage.road.gates[DRAW] = RoadGate()
+    stage.road.refused.add(DRAW)
+    write, later = threading.Event(), list[httpx.Response]()
+
+    async def confirm_within_limits() -> None:
+        async with world.client(secret) as http:
+            later.append(await confirm(stage, waiting["id"], http=http))
+
+    async with anyio.create_task_group() as group, held(gate, lambda: confirm(stage, waiting["id"])) as first:
+        group.start_soon(world.store.write, runs_in_thread(lambda connection: write.wait(60)))
+        await anyio.wait_all_tasks_blocked()  # from here on whoever writes waits, one behind the other
+        gate.open.set()
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(confirm_within_limits)
+        await anyio.wait_all_tasks_blocked()
+        stage.road.refused.clear()
+        write.set()
+    assert (first[0].status_code, first[0].json()["code"]) == (502, "ocs_error")
+    assert (later[0].status_code, without_request_id(later[0])) == snapshot(
+        (
+            409,
+            {
+                "error": "Another call was confirming this intent when this one began, and ended without an eSIM; this one did nothing",
+                "code": "intent_not_confirmable",
+                "hint": "Confirm it once more",
+            },
+        )
+    )
+    assert stage.dispatches() == 0 and await stage.ledger() == [] and await stage.free() == FREE_ESIMS
+    assert (await stage.http.get(f"{INTENTS}/{waiting['id']}")).json() == waiting
+    assert (await confirm(stage, waiting["id"])).json()["status"] == "succeeded"
 
 
 async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: IssuanceStage) -> None:
