@@ -126,11 +126,12 @@ def memories(rows: Sequence[Row]) -> str:
             f"{row['mb_per_hour']:+.2f}",
             "yes" if row["flat"] else "**no**",
             f"{row['resident_first_mb']:.0f} / {row['resident_last_mb']:.0f}",
+            " ".join(f"{mb:.0f}" for mb in row.get("course_mb", ())),
         ]
         for row in rows
         if row["row"] == "memory"
     ]
-    return table(["process", "own MB, first third", "last third", "MB per hour", "flat", "resident MB"], lines)
+    return table(["process", "own MB, first third", "last third", "MB per hour", "flat", "resident MB", "own MB in each fifteenth"], lines)
 
 
 def kinds(rows: Sequence[Row]) -> str:

@@ -26,6 +26,7 @@ MEMORY: dict[str, Any] = {
     "resident_first_mb": 300.0,
     "resident_last_mb": 402.0,
     "samples": 700,
+    "course_mb": [179.2, 180.4, 181.5],
     "flat": True,
 }
 ROWS: list[dict[str, Any]] = [
@@ -57,7 +58,7 @@ def test_the_section_shows_memory_times_and_refusals() -> None:
     assert "30 minutes at 280 of 400 calls per second, seed 1, 2026-11-22" in page
     assert "140,070 calls, 600 faults outside; all held. The capacity includes all that calls leave to later;" in page
     assert "the processors worked 73% of the time." in page
-    assert "| server | 180.0 | 181.5 | +4.20 | yes | 300 / 402 |" in page
+    assert "| server | 180.0 | 181.5 | +4.20 | yes | 300 / 402 | 179 180 182 |" in page
     assert "| GET intent | 140,000 | 3.1 | 22.0 |" in page
     assert "| GET line | 502 | ocs_error | 70 |" in page
     assert "| GET intent | 200 |" not in page

@@ -11,6 +11,8 @@ from benchmarks.processes import memory_mb, resident_mb
 EVERY = 2.0
 WARM_UP = 0.2
 """Share of the run in which caches, pools and the allocator may grow."""
+PARTS = 15
+"""Of the whole run, each with its median: whether memory grew step by step or all the time."""
 
 
 class Sample(NamedTuple):
@@ -34,6 +36,8 @@ class Memory(NamedTuple):
     resident_first_mb: float
     resident_last_mb: float
     samples: int
+    course_mb: list[float]
+    """Medians of its own ones in equal parts of the run, its beginning included."""
 
     @property
     def flat(self) -> bool:
@@ -58,7 +62,15 @@ def judged(process: str, samples: Sequence[Sample]) -> Memory:
     parts = (rest[:third], rest[-third:])
     own = [round(median(one.own for one in part), 2) for part in parts]
     resident = [round(median(one.resident for one in part), 2) for part in parts]
-    return Memory(process, own[0], own[1], round(slope(rest) * 3600, 2), resident[0], resident[1], len(rest))
+    return Memory(process, own[0], own[1], round(slope(rest) * 3600, 2), resident[0], resident[1], len(rest), course(samples))
+
+
+def course(samples: Sequence[Sample]) -> list[float]:
+    """Megabytes of its own in each part of the run that has a sample."""
+    parts: dict[int, list[float]] = {}
+    for one in samples:
+        parts.setdefault(min(PARTS - 1, int(one.at / samples[-1].at * PARTS)) if samples[-1].at else 0, []).append(one.own)
+    return [round(median(part), 1) for part in parts.values()]
 
 
 def slope(samples: Sequence[Sample]) -> float:

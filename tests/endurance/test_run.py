@@ -34,4 +34,5 @@ def test_memory_is_flat_when_its_last_third_is_not_above_its_first_one() -> None
     assert grown(0.0).flat and grown(0.0, warm=1.0).flat
     leaking = grown(0.02)
     assert (leaking.flat, leaking.mb_per_hour, leaking.samples) == (False, 72.0, 400)
+    assert (len(leaking.course_mb), leaking.course_mb[0], leaking.course_mb[7], leaking.course_mb[-1]) == (15, 100.7, 110.0, 119.3)
     assert (leaking.resident_first_mb, leaking.resident_last_mb) == (300.0, 300.0)
