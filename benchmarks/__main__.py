@@ -19,6 +19,7 @@ from benchmarks.contestant import ROOT, Seed, sow
 from benchmarks.issuing import issuing
 from benchmarks.processes import machine
 from benchmarks.results import RESULTS, SAMPLES, SCENARIOS, load, render
+from benchmarks.scale import scale
 from benchmarks.startup import start
 from benchmarks.upstream import upstream
 from benchmarks.webhooks import webhooks
@@ -50,8 +51,20 @@ RUN: dict[str, Callable[[Seed, measure.Plan], list[dict[str, object]]]] = {
     "webhooks": webhooks,
     "issuing": issuing,
     "cdr": cdr,
+    "scale": scale,
 }
-SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0, "issuing": 5.0, "cdr": 1.0}
+SECONDS = {
+    "get": 1.0,
+    "post": 1.5,
+    "mcp": 1.2,
+    "route": 0.6,
+    "start": 0.0,
+    "upstream": 1.0,
+    "webhooks": 2.0,
+    "issuing": 5.0,
+    "cdr": 1.0,
+    "scale": 1.5,
+}
 INTENTS = 200
 
 

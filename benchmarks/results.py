@@ -6,14 +6,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import cdr_page, console_page, endurance_page, events_page, issuing_page, upstream_page, webhooks_page
+from benchmarks import cdr_page, console_page, endurance_page, events_page, issuing_page, scale_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.reasons import reason
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
 SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
-SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks", "issuing", "cdr")
+SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks", "issuing", "cdr", "scale")
 
 INTRO = """# Side-by-side measurements
 
@@ -93,6 +93,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(issuing_page.section(samples["issuing"]["rows"]))
     if "cdr" in samples:
         parts.append(cdr_page.section(samples["cdr"]["rows"]))
+    if "scale" in samples:
+        parts.append(scale_page.section(samples["scale"]["rows"]))
     if "route" in samples:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
@@ -194,6 +196,8 @@ def aims(samples: Mapping[str, Any]) -> str:
         found += issuing_page.aims(samples["issuing"]["rows"])
     if "cdr" in samples:
         found += cdr_page.aims(samples["cdr"]["rows"])
+    if "scale" in samples:
+        found += scale_page.aims(samples["scale"]["rows"])
     found += events_page.aims(events_page.among(samples)) + endurance_page.aims(endurance_page.among(samples))
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
