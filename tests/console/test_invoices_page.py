@@ -147,6 +147,23 @@ async def test_a_draft_is_edited_by_one_of_two_tabs_and_voided_after_a_question(
     assert "is void: nothing is owed on it." in voided[0].page.text and "It is void already." in voided[0].page.text
 
 
+async def test_notes_keep_their_lines_and_are_not_changed_by_saving_what_a_browser_sends_of_them(
+    demo: Browser, demo_server: DemoConsole
+) -> None:
+    """A browser ends each line of a text area with CR and LF (HTML, 4.10.22.4 constructing the entry list)."""
+    page = await made_invoice(demo, billed_month(demo_server.api, 6, "June"), price_per_gb_cents="2", currency="EUR")
+    path, typed = f"/v1/invoices/{page[-30:]}", "Thank you.\r\n\r\nBank: NO93"
+    found = list[httpx.Response]()
+    for notes in (f"{typed}\r\n", typed):
+        saved = await demo.post(page, {**(await demo.get(page)).page.form(page, "edit").fields, "notes": notes})
+        assert saved.path == f"{page}?done=edited"
+        assert ">Thank you.\n\nBank: NO93</textarea>" in saved.page.html
+        found.append(demo_server.api.get(path))
+    assert [each.json()["notes"] for each in found] == ["Thank you.\n\nBank: NO93"] * 2
+    assert len({each.headers["etag"] for each in found}) == 1
+    assert "<p>Thank you.<br><br>Bank: NO93<br></p>" in (await demo.get(f"{page}/document")).page.html
+
+
 async def test_the_list_has_its_filters_in_the_address_and_says_what_is_owed(demo: Browser, demo_server: DemoConsole) -> None:
     month = billed_month(demo_server.api, 5, "May")
     await made_invoice(demo, month, price_per_gb_cents="2", currency="EUR", recipient_name="Hansen & Sønn")
