@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import TracebackType
-from typing import Literal, NamedTuple, TextIO, cast
+from typing import Literal, NamedTuple, cast
 
 import orjson
 from pydantic import SecretStr
@@ -220,9 +220,9 @@ class OpeningLog:
         else:
             self._logs.note(text)
 
-    def early(self, settings: Settings, stderr: TextIO, to_person: Callable[[str], None]) -> Callable[[str], None]:
+    def early(self, settings: Settings, write: LogWrite, to_person: Callable[[str], None]) -> Callable[[str], None]:
         """Says at once what cannot wait for the keyring: to a person at a terminal as it is, else as a line, like all others."""
-        return to_person if stderr.isatty() else Logs(stderr.buffer.write, SystemClock(), secrets=loaded_secrets(settings, "")).note
+        return to_person if sys.stderr.isatty() else Logs(write, SystemClock(), secrets=loaded_secrets(settings, "")).note
 
     def open(self, logs: Logs) -> None:
         """From here on notes are written at once."""

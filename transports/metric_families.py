@@ -239,11 +239,13 @@ def stock_metrics(free: Sequence[int]) -> Iterable[Metric]:
     yield gauges_by_label("reseller_stock_accounts", text, "free", levels)
 
 
-def process_metrics(delay: Histogram, build: Build) -> Iterable[Metric]:
-    """The process itself: what it runs, what it takes of the machine, and by how much its loop is late."""
+def process_metrics(delay: Histogram, build: Build, lost_lines: int) -> Iterable[Metric]:
+    """The process itself: what it runs, what it takes of the machine, by how much its loop is late, and what its log lost."""
     info = GaugeMetricFamily("reseller_build_info", "Version and build of this process; always 1", labels=["version", "build"])
     info.add_metric([build.version, build.sha], 1)
     yield info
     text = "Seconds by which the event loop was late for what was due, ten times a second"
     yield histogram_family("reseller_event_loop_delay_seconds", text, delay)
+    text = "Lines of the log that were not written, since nobody read them or the disk was full"
+    yield CounterMetricFamily("reseller_log_lines_lost", text, value=lost_lines)
     yield from ProcessCollector(registry=None).collect()

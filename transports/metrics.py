@@ -71,9 +71,9 @@ class Metrics:
         ]
         known += families.store_metrics(self._store.signals, self._store.pool_load)
         if self._process is not None:
-            calls, deps, delay = self._process
+            calls, deps, delay, log = self._process
             known += [*families.call_metrics(calls), *families.stock_metrics(deps.stock.free_counts())]
-            known += families.process_metrics(delay.seconds, deps.build)
+            known += families.process_metrics(delay.seconds, deps.build, log.lost)
         if self._served is not None:
             known += families.http_server_metrics(*self._served)
         return families.prometheus_text(known)

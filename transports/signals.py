@@ -12,6 +12,7 @@ from registry.clock import Clock
 from registry.signals import DELAY_BOUNDS, CallSignals, Histogram, Histograms, call_outcome
 
 if TYPE_CHECKING:
+    from transports.log_output import LogOutput
     from transports.logs import RequestLine
 
 
@@ -52,11 +53,12 @@ class LoopDelay:
 
 
 class ProcessSignals(NamedTuple):
-    """What the process itself tells: its calls, the stocks and the build that `deps` know, and how late its loop is."""
+    """What the process itself tells: its calls, the stocks and the build that `deps` know, how late its loop is, what its log lost."""
 
     calls: CallSignals
     deps: Deps
     delay: LoopDelay
+    log: "LogOutput"
 
 
 ATTEMPT_SECONDS_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)

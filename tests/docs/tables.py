@@ -106,7 +106,7 @@ def metric_families() -> list[Metric]:
         *store_metrics(DatabaseSignals(), PoolLoad()),
         *stock_metrics([]),
         *worker_metrics(WorkerTally(("retention",))),
-        *process_metrics(Histogram(DELAY_BOUNDS), Build("", "")),
+        *process_metrics(Histogram(DELAY_BOUNDS), Build("", ""), 0),
     ]
 
 

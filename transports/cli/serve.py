@@ -18,6 +18,7 @@ import typer
 from anyio.abc import TaskStatus
 
 from operations.demo import DEMO_EMAIL, Demo
+from registry.clock import SystemClock
 from registry.ports import Site
 from storage.engine.postgres_server import wait_for_start
 from transports.app import Application
@@ -32,6 +33,7 @@ from transports.http.server import (
     run_on_uvloop,
     socket_port,
 )
+from transports.log_output import LogOutput
 from transports.logs import Logs, LogWrite, OpeningLog, loaded_secrets, log_process_output
 from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.service import Service, build_service
@@ -190,12 +192,14 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 
 
 @asynccontextmanager
-async def metrics_beside(service: Service, bound: socket.socket | None, served: HttpServerState | None = None) -> AsyncGenerator[None]:
+async def metrics_beside(
+    service: Service, output: LogOutput, bound: socket.socket | None, served: HttpServerState | None = None
+) -> AsyncGenerator[None]:
     """Serves metrics until the block ends. `served`: the HTTP server's state, where the process has one."""
     if bound is None:
         yield
         return
-    process = ProcessSignals(service.pipeline.signals, service.pipeline.deps, LoopDelay(service.clock))
+    process = ProcessSignals(service.pipeline.signals, service.pipeline.deps, LoopDelay(service.clock), output)
     metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
     async with process.delay.watched(), listen_for_scrapes(metrics, service.readiness, bound):
         yield
@@ -226,10 +230,12 @@ async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
         await serve_on(bound, scraped, settings, as_json=as_json)
 
 
-async def open_service(settings: Settings, base_url: str, write: LogWrite, *, human: bool, apart: bool) -> tuple[Service, Logs]:
+async def open_service(
+    settings: Settings, base_url: str, output: LogOutput, *, write: LogWrite, human: bool, apart: bool
+) -> tuple[Service, Logs]:
     """The service of this process once its database answers, not started yet, and its log, which has all that was noted meanwhile."""
     opening = OpeningLog()
-    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
+    await wait_for_start(settings.store_url, opening.early(settings, output.write, to_stderr))
     service = build_service(settings, base_url, report=opening.note, apart=apart)
     logs = Logs(write, service.clock, secrets=loaded_secrets(settings, service.keyring_text), human=human)
     opening.open(logs)
@@ -241,9 +247,10 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     """The service behind a bound socket, and its metrics behind another."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
-    write: LogWrite = (lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write
+    output = LogOutput(sys.stderr.fileno(), SystemClock())
+    write: LogWrite = (lambda lines: None) if settings.log == "off" else output.write
     human = settings.log == "auto" and sys.stderr.isatty()
-    service, logs = await open_service(settings, f"http://{shown}:{socket_port(bound)}", write, human=human, apart=False)
+    service, logs = await open_service(settings, f"http://{shown}:{socket_port(bound)}", output, write=write, human=human, apart=False)
     demos: list[Demo | None] = []
     app = Application(service, logs, started=demos.append)
     deadlines = Deadlines(concurrency=settings.limit_concurrency)
@@ -253,7 +260,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
 
     connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
     served = None if scraped is None else HttpServerState(app.http.large, connections, app.requests, app.http.turns)
-    async with metrics_beside(service, scraped, served):
+    async with metrics_beside(service, output, scraped, served):
         always = strict_transport(settings, service.site.base_url)
         server = make_http_server(
             app,
@@ -323,8 +330,9 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
     """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
-    write: LogWrite = sys.stderr.buffer.write
-    service, logs = await open_service(settings, "http://127.0.0.1:8000", write, human=sys.stderr.isatty(), apart=True)
+    output = LogOutput(sys.stderr.fileno(), SystemClock())
+    human = sys.stderr.isatty()
+    service, logs = await open_service(settings, "http://127.0.0.1:8000", output, write=output.write, human=human, apart=True)
     listen_to_libraries(logs)
     await service.start(seed=False)
     await service.readiness.look()
@@ -335,7 +343,7 @@ async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
         service.worker.stop()
 
     try:
-        async with metrics_beside(service, scraped), anyio.create_task_group() as tasks:
+        async with metrics_beside(service, output, scraped), anyio.create_task_group() as tasks:
             tasks.start_soon(keep_running, "the writing of buffered rows", service.write_buffers, service.report)
             tasks.start_soon(keep_running, "the look at the database", service.readiness.watch, service.report)
             await tasks.start(stop_on_signal, stop)
