@@ -1,30 +1,38 @@
 """Where the lines of the log go. A thread of its own writes them: a pipe that nobody reads, or a disk that stalls, holds up no call."""
 
 import atexit
-import os
+import io
 import select
+import sys
 import threading
 from collections import deque
 from contextlib import suppress
+from typing import BinaryIO, TypeAlias, cast
 
 import orjson
 
 from registry.clock import Clock
 from transports.logs import log_time
 
+LogStream: TypeAlias = io.RawIOBase | BinaryIO
 MOST_WAITING_BYTES = 8 * 1024 * 1024
 CLOSING_SECONDS = 2.0
 """How long the end of the process waits for what is not written yet."""
 
 
+def unbuffered_stderr() -> LogStream:
+    """The standard error below Python's buffer for it."""
+    return cast("LogStream", getattr(sys.stderr.buffer, "raw", sys.stderr.buffer))
+
+
 class LogOutput:
-    """Writes to a file descriptor, in the order of the calls. Lines that it has no room for, or cannot write, are lost, and counted.
+    """Writes to a stream, in the order of the calls. Lines that it has no room for, or cannot write, are lost, and counted.
 
     Nothing stays in a buffer: Python's own one for the standard error is written when it is full, which takes some thirty lines.
     """
 
-    def __init__(self, descriptor: int, clock: Clock, *, most_bytes: int = MOST_WAITING_BYTES) -> None:
-        self._descriptor, self._clock, self._most = descriptor, clock, most_bytes
+    def __init__(self, stream: LogStream, clock: Clock, *, most_bytes: int = MOST_WAITING_BYTES) -> None:
+        self._stream, self._clock, self._most = stream, clock, most_bytes
         self._changed = threading.Condition()
         self._waiting: deque[bytes] = deque()
         self._size = 0
@@ -77,10 +85,11 @@ class LogOutput:
     def _put(self, lines: bytes) -> None:
         rest = memoryview(lines)
         while rest:
-            try:
-                rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # whoever shares a terminal or a pipe with this process may have made it so
-                select.select((), (self._descriptor,), ())
+            written = self._stream.write(rest)
+            if written is None:  # full, and set not to block by whoever shares the terminal or the pipe with this process
+                select.select((), (self._stream,), ())
+            else:
+                rest = rest[written:]
 
     def _tell(self, lost: int) -> None:
         """A line about those that were lost before."""

@@ -71,7 +71,7 @@ class SharedRead(Generic[SharedResult]):
             async with account_turn(self._lock):
                 if self._last is None or self._last[0] < wanted:
                     self._begun += 1
-                    number = self._begun
+                    number, self._last = self._begun, None  # turns come in the order of asking: nobody is left who may have the last one
                     self._last = (number, await load())
                 return self._last[1]
         finally:
@@ -88,6 +88,9 @@ PARTS_RELEARN_SECONDS = 3600.0
 PARTS_UNCOUNTED_SECONDS = 600.0
 """The same where the charging system does not count."""
 LARGE_ACCOUNT_LIMIT = 500
+LONG_LIST_LINES = 500
+"""Lines of one answer from which on those who ask at once share it: decoded, five hundred lines are 2.5 MB."""
+LONG_LIST_LIMIT = 500
 ACCOUNTS_WITH_MEMBERS_LIMIT = 10
 """Accounts whose lines are kept in memory as well: those that were read last."""
 ICCID_SEARCH_DIGITS = 13
@@ -212,6 +215,8 @@ class AccountParts:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self.clock = store, clock
         self._accounts: OrderedDict[AccountPlace, AccountMemory] = OrderedDict()
+        self._long: OrderedDict[AccountPlace, SharedRead[FirstLines]] = OrderedDict()
+        """Accounts whose last list was long, though whole."""
 
     def is_large(self, place: AccountPlace) -> bool:
         """Whether an answer for the account was cut off, as far as this process knows."""
@@ -228,6 +233,20 @@ class AccountParts:
         for older in islice(reversed(self._accounts.values()), ACCOUNTS_WITH_MEMBERS_LIMIT, ACCOUNTS_WITH_MEMBERS_LIMIT + 1):
             older.members = {}
         return found
+
+    def shared_list(self, place: AccountPlace) -> SharedRead[FirstLines] | None:
+        """The read of the account's own list that calls at the same time share; None where the list is short, as far as is known."""
+        return self.memory(place).first_lines if self.is_large(place) else self._long.get(place)
+
+    def note_list(self, place: AccountPlace, lines: int) -> None:
+        """Remember how long the account's own list was."""
+        if lines < LONG_LIST_LINES:
+            self._long.pop(place, None)
+            return
+        self._long.setdefault(place, SharedRead[FirstLines]())
+        self._long.move_to_end(place)
+        if len(self._long) > LONG_LIST_LIMIT:
+            self._long.popitem(last=False)
 
     async def find(self, place: AccountPlace) -> AccountListing | None:
         """What the store knows of the account."""

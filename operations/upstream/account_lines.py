@@ -63,11 +63,11 @@ async def read_account_lines(upstream: Upstream, accounts: Sequence[int]) -> Lin
 
 
 async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
-    """The account's own list; calls for the same large account share one read. Waits for the network."""
-    place = upstream.place(account)
-    if upstream.parts.is_large(place):
-        return await upstream.parts.memory(place).first_lines.get(lambda: fetch_first_lines(upstream, account))
-    return await fetch_first_lines(upstream, account)
+    """The account's own list; calls for the same account share one read where it is long. Waits for the network."""
+    shared = upstream.parts.shared_list(upstream.place(account))
+    if shared is None:
+        return await fetch_first_lines(upstream, account)
+    return await shared.get(lambda: fetch_first_lines(upstream, account))
 
 
 async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
@@ -82,6 +82,7 @@ async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
             raise
         raise upstream.account_gone() from None
     listed = first.get("subscriberList", [])
+    upstream.parts.note_list(upstream.place(account), len(listed))
     for row in listed:
         row.setdefault("accountId", account)  # what an account's list shows is the account's, unless it says otherwise
     own = [row for row in listed if row.get("accountId") == account]

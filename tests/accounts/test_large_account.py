@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from operations.caches.account_parts import AccountParts
@@ -31,6 +32,15 @@ def network() -> SimulatedNetwork:
 @pytest.fixture
 async def stage(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[AccountsStage]:
     async with open_accounts_stage(tmp_path, network.fork()) as stage:
+        yield stage
+
+
+@pytest.fixture
+async def whole(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[AccountsStage]:
+    """The same account at a network that lists all of its lines in one answer."""
+    sandbox = network.fork()
+    async with open_accounts_stage(tmp_path, sandbox) as stage:
+        stage.network.row_cap = 5000
         yield stage
 
 
@@ -189,3 +199,19 @@ async def test_a_number_that_the_network_does_not_search_for_reads_until_the_pag
         assert rows == lines[:2] and cursor == str(lines[1])
         assert calls <= 1 + 5, "its own search, and some parts"
     assert await walked(stage, limit=500, most=60, q=prefix) == lines
+
+
+@pytest.mark.long
+async def test_pages_of_a_long_list_that_are_asked_for_at_once_share_one_answer(whole: AccountsStage) -> None:
+    lines, found = expected(whole), dict[int, list[int]]()
+    assert (await listed(whole, limit=2)) == (lines[:2], str(lines[1]), 1)
+    before = len(whole.world.sandbox.calls)
+
+    async def read_page(place: int) -> None:
+        found[place] = (await listed(whole, limit=3, starting_after=str(lines[place])))[0]
+
+    async with anyio.create_task_group() as group:
+        for place in range(0, 1000, 50):
+            group.start_soon(read_page, place)
+    assert found == {place: lines[place + 1 : place + 4] for place in range(0, 1000, 50)}
+    assert len(whole.world.sandbox.calls) - before <= 2, "one that was under way, and one for all who asked meanwhile"

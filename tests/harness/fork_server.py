@@ -134,6 +134,7 @@ def perform(order: Order) -> NoReturn:
         os.environ.clear()
         os.environ.update(order.environment)
         sys.argv = ["reseller", *order.words]
+        atexit._clear()  # what is to be done at the end of the server is not for its forks
         main()
         code = 0
     except SystemExit as ended:
@@ -144,6 +145,7 @@ def perform(order: Order) -> NoReturn:
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
+        atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code if isinstance(code, int) else int(code is not None))

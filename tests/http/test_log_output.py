@@ -50,7 +50,7 @@ def said_server(folder: Path, stderr: "int | IO[bytes]") -> Generator[SaidServer
     port, data = free_port(), folder / "data"
     data.mkdir()
     migrated_sqlite(data)
-    told = environment({"SERVICE_METRICS_PORT": str(port)})
+    told = environment({"SERVICE_METRICS_PORT": str(port), "SERVICE_BURST_LIMIT": "false"})
     told.pop("PYTHONUNBUFFERED", None)
     words = [reseller(), "serve", "--port", "0", "--data", str(data), "--json"]
     process = subprocess.Popen(words, cwd=ROOT, env=told, stdout=subprocess.PIPE, stderr=stderr)
@@ -85,39 +85,36 @@ def test_a_server_whose_log_cannot_be_written_answers_and_counts_the_lines(tmp_p
 
 def test_lines_beyond_what_may_wait_are_lost_and_told_when_somebody_reads_again() -> None:
     reading, writing = os.pipe()
-    output, line = LogOutput(writing, SettableClock(), most_bytes=100_000), b"x" * 999 + b"\n"
-    for _ in range(400):
-        output.write(line)
-    assert output.lost >= 400 - 100 - 66
-    kept, found = 400 - output.lost, b""
-    while found.count(b"\n") < kept + 1:
-        found += os.read(reading, 65_536)
-    assert found.startswith(line * kept)
-    assert orjson.loads(found[kept * 1000 :]) == {
-        "time": "2027-01-15T12:00:00.000Z",
-        "level": "warning",
-        "kind": "log_lost",
-        "lines": 400 - kept,
-    }
-    output.write(b"the last one\n")
-    output.close()
-    assert os.read(reading, 100) == b"the last one\n"
-    output.write(b"too late\n")
-    assert output.lost == 401 - kept
-    os.close(writing)
-    os.close(reading)
+    with os.fdopen(reading, "rb", buffering=0) as reader, os.fdopen(writing, "wb", buffering=0) as stream:
+        output, line = LogOutput(stream, SettableClock(), most_bytes=100_000), b"x" * 999 + b"\n"
+        for _ in range(400):
+            output.write(line)
+        assert output.lost >= 400 - 100 - 66
+        kept, found = 400 - output.lost, b""
+        while found.count(b"\n") < kept + 1:
+            found += reader.read(65_536)
+        assert found.startswith(line * kept)
+        assert orjson.loads(found[kept * 1000 :]) == {
+            "time": "2027-01-15T12:00:00.000Z",
+            "level": "warning",
+            "kind": "log_lost",
+            "lines": 400 - kept,
+        }
+        output.write(b"the last one\n")
+        output.close()
+        assert reader.read(100) == b"the last one\n"
+        output.write(b"too late\n")
+        assert output.lost == 401 - kept
 
 
 def test_a_pipe_that_does_not_block_loses_no_line() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    output = LogOutput(writing, SettableClock())
-    for number in range(30):
-        output.write(b"%d" % (number % 10) * 9_999 + b"\n")
-    found = b""
-    while found.count(b"\n") < 30:
-        found += os.read(reading, 65_536)
+    with os.fdopen(reading, "rb", buffering=0) as reader, os.fdopen(writing, "wb", buffering=0) as stream:
+        output, found = LogOutput(stream, SettableClock()), b""
+        for number in range(30):
+            output.write(b"%d" % (number % 10) * 9_999 + b"\n")
+        while found.count(b"\n") < 30:
+            found += reader.read(65_536)
+        output.close()
     assert [line[:1] for line in found.splitlines()] == [b"%d" % (number % 10) for number in range(30)] and output.lost == 0
-    output.close()
-    os.close(writing)
-    os.close(reading)

@@ -33,7 +33,7 @@ from transports.http.server import (
     run_on_uvloop,
     socket_port,
 )
-from transports.log_output import LogOutput
+from transports.log_output import LogOutput, unbuffered_stderr
 from transports.logs import Logs, LogWrite, OpeningLog, loaded_secrets, log_process_output
 from transports.metrics import HttpServerState, Metrics, listen_for_scrapes
 from transports.service import Service, build_service
@@ -247,7 +247,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     """The service behind a bound socket, and its metrics behind another."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
-    output = LogOutput(sys.stderr.fileno(), SystemClock())
+    output = LogOutput(unbuffered_stderr(), SystemClock())
     write: LogWrite = (lambda lines: None) if settings.log == "off" else output.write
     human = settings.log == "auto" and sys.stderr.isatty()
     service, logs = await open_service(settings, f"http://{shown}:{socket_port(bound)}", output, write=write, human=human, apart=False)
@@ -330,7 +330,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
     """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
-    output = LogOutput(sys.stderr.fileno(), SystemClock())
+    output = LogOutput(unbuffered_stderr(), SystemClock())
     human = sys.stderr.isatty()
     service, logs = await open_service(settings, "http://127.0.0.1:8000", output, write=output.write, human=human, apart=True)
     listen_to_libraries(logs)
