@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.names import ONE_SERVER, TWO_SERVERS
+from benchmarks.reasons import reason
 from benchmarks.tables import Aim, Row, middle, of, spread, table
 
 MOST_DEARER, MOST_WAITING, MOST_SESSIONS = 1.1, 0.01, 52
@@ -42,7 +43,8 @@ def section(rows: Sequence[Row]) -> str:
             ]
         )
     head = ["", "CPU us a call, one / two", "ratio", "p99 ms", "sessions waiting for locks", "most sessions", "errors"]
-    return f"## One server and two\n\n{NOTE.format(most=MOST_SESSIONS)}\n{table(head, lines)}"
+    why = "" if all(aim.met for aim in aims(rows)) else reason("scale")
+    return f"## One server and two\n\n{NOTE.format(most=MOST_SESSIONS)}\n{table(head, lines)}{why}"
 
 
 def waiting(rows: Sequence[Row]) -> float:
