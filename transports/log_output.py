@@ -37,6 +37,8 @@ class LogOutput:
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._closing = False
+        self._begun = b""
+        """What ends a line of which only the beginning was written."""
         self._untold = 0
         self._thread: threading.Thread | None = None
         self.lost = 0
@@ -73,11 +75,13 @@ class LogOutput:
                 lines = b"".join(self._waiting)
                 self._waiting.clear()
             try:
-                self._put(lines)
+                self._put(self._begun + lines)
             except OSError:  # nobody reads any more, or the disk is full
+                self._begun = b"\n"
                 with self._changed:
                     self._lose(lines)
             else:
+                self._begun = b""
                 self._tell(self._untold)
             with self._changed:
                 self._size -= len(lines)
