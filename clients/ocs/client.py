@@ -4,6 +4,8 @@ from collections import OrderedDict
 from hashlib import scrypt, sha256
 from weakref import WeakValueDictionary
 
+import anyio
+
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.link import OcsLink, OcsSettings
 from clients.ocs.packages import PackageCalls
@@ -52,6 +54,7 @@ class OcsPool:
         self._settings = settings
         self._clock = clock
         self._lease = lease
+        self._long_answers = anyio.Lock()
         self._clients: OrderedDict[tuple[bytes, str], Ocs] = OrderedDict()
         self._places: WeakValueDictionary[bytes, TokenPlaces] = WeakValueDictionary()
 
@@ -80,7 +83,17 @@ class OcsPool:
         places = self._places.get(digest)
         if places is None:
             places = self._places[digest] = self._places_of(token)
-        return Ocs(OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system))
+        link = OcsLink(
+            self._outbound,
+            self._settings,
+            token,
+            self._clock,
+            places=places,
+            owner=owner,
+            system=self.system,
+            long_answers=self._long_answers,
+        )
+        return Ocs(link)
 
     def _places_of(self, token: str) -> TokenPlaces:
         """The places of `token`: for every call, for issuing calls alone, for the background. Processes share each kind by its name."""

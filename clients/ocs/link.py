@@ -16,7 +16,15 @@ import orjson
 
 from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs import outcome
-from clients.ocs.json_array import ANSWER_BYTES_LIMIT, LONG_ANSWER_BYTES, JsonArrayStream, begin_array, open_long_answer
+from clients.ocs.json_array import (
+    ANSWER_BYTES_LIMIT,
+    LONG_ANSWER_BYTES,
+    FitRow,
+    JsonArrayStream,
+    begin_array,
+    open_long_answer,
+    open_short_answer,
+)
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, WireVersion, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.wire_schema import Json, ParseAnswer, UnreadableAnswer
@@ -136,8 +144,12 @@ class OcsLink:
         places: TokenPlaces | None = None,
         owner: str = "",
         system: OutsideSystem | None = None,
+        long_answers: anyio.Lock | None = None,
     ) -> None:
-        """`places` are shared by the owners of the token, `system` by all links; without them the link has its own."""
+        """`places` are shared by the owners of the token, `system` and `long_answers` by all links; without them the link has its own.
+
+        `long_answers` is held while one is decoded: what another one takes meanwhile, five times its length, is asked for afterwards.
+        """
         self._outbound = outbound
         self.settings = settings
         self._clock = clock
@@ -148,6 +160,7 @@ class OcsLink:
         self._urls: dict[tuple[WireVersion, bool], str] = {}
         self._places, self._owner = places or TokenPlaces(Places(settings.concurrency), clock), owner
         self._system = system or OutsideSystem("charging_system", clock)
+        self._long_answers = long_answers or anyio.Lock()
 
     def __repr__(self) -> str:
         return "OcsLink(token hidden)"
@@ -161,13 +174,15 @@ class OcsLink:
         key: str | None = None,
         version: WireVersion = "v1",
         stats: bool = False,
+        fit: FitRow | None = None,
     ) -> OcsAnswerT:
         """Sends `method` with `payload`, waits, and returns what `parse` makes of the member `key` (default: `method`) of the answer.
 
-        An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
+        An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. `fit`: for the lines of an
+        answer that lists hundreds; other tasks get a turn while they are read. Raises OcsError.
         """
         ocs_call = self._new_call(method, payload, write=False, key=key, version=version, stats=stats)
-        return await self._complete(ocs_call, partial(self._once, ocs_call, parse))
+        return await self._complete(ocs_call, partial(self._once, ocs_call, parse, fit=fit))
 
     async def write(
         self, method: str, payload: WirePayload, parse: ParseAnswer[OcsAnswerT], *, key: str | None = None, version: WireVersion = "v1"
@@ -279,7 +294,9 @@ class OcsLink:
             await anyio.sleep(self.settings.backoff_seconds)
         return await attempt(progress)
 
-    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: CallProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
+    async def _once(
+        self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: CallProgress, *, fit: FitRow | None = None
+    ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             url = self._url(ocs_call)
@@ -288,19 +305,28 @@ class OcsLink:
             progress.failed = failed.kind in UNANSWERED_KINDS
             return outcome.ocs_not_reached(ocs_call, failed.kind)
         progress.failed = False
-        return await self._understood(ocs_call, parse, reply)
+        return await self._understood(ocs_call, parse, reply, fit)
 
-    async def _understood(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], reply: HttpReply) -> OcsAnswer[OcsAnswerT] | OcsFault:
+    async def _understood(
+        self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], reply: HttpReply, fit: FitRow | None
+    ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         if reply.status != 200:
             return outcome.ocs_wrong_status(ocs_call, reply.status)
         try:
             body = self._mask.whole(reply.body)
-            document = open_answer(body) if len(body) <= LONG_ANSWER_BYTES else await open_long_answer(body)
+            document = open_answer(body) if fit is None else await self._opened_list(body, fit)
             code, payload = answer_status(document), document.get(ocs_call.key)
             return self._refused(ocs_call, code, payload) if code else OcsAnswer(parse(payload))
         except UnreadableAnswer as why:
             OCS_LOG.warning("The answer to %s is unreadable: %s", ocs_call.method, why)
             return outcome.ocs_unreadable(ocs_call)
+
+    async def _opened_list(self, body: bytes, fit: FitRow) -> dict[str, Json]:
+        """The decoded answer with its lines."""
+        if len(body) <= LONG_ANSWER_BYTES:
+            return await open_short_answer(body, fit)
+        async with self._long_answers:
+            return await open_long_answer(body, fit)
 
     def _refused(self, ocs_call: OcsCall, code: int, payload: Json) -> OcsFault:
         settings = self.settings

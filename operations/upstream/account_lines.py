@@ -76,7 +76,7 @@ async def fetch_first_lines(upstream: Upstream, account: int) -> FirstLines:
     Choice: in managed mode an unknown account is the connection's fault, not the caller's.
     """
     try:
-        first = await upstream.ocs.subscriber.list_many_subscribers(account)
+        first = await upstream.ocs.subscriber.list_subscriber(account)
     except OcsNotFound:
         if not upstream.managed:
             raise
@@ -291,7 +291,7 @@ def iccid_prefixes(row: Subscriber) -> set[str]:
 async def search_iccid_prefix(upstream: Upstream, prefix: str) -> SubscriberList:
     """The lines whose ICCID begins with `prefix`, of all accounts; `hasMore` alone where this network finds `prefix` too short."""
     try:
-        return await upstream.ocs.subscriber.list_many_subscribers(prefix, by="iccidPrefix")
+        return await upstream.ocs.subscriber.list_subscriber(prefix, by="iccidPrefix")
     except OcsNotFound:
         return {}
     except OcsError as refusal:
