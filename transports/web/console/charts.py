@@ -13,15 +13,24 @@ LETTER_WIDTH, LINE_HEIGHT, MOST_LINES = 10, 20, 3
 
 
 class ChartPoint(NamedTuple):
-    """One bar: its label below, its value, and the words that are read for it."""
+    """One bar: its label below, its value, what that comes to in words, and the whole name where the label is short for it."""
 
     label: str
     value: float
-    words: str
+    figure: str
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is read for it."""
+        return f"{self.name or self.label}: {self.figure}"
 
 
 def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
-    """A bar for each point, with `title` for who hears it; nothing where there are no points. Every seventh label is drawn when many."""
+    """A bar for each point, with `title` for who hears it; nothing where there are no points. Every seventh label is drawn when many.
+
+    The figures stand above their bars where there is room for all of them.
+    """
     if not points:
         return Markup("")
     highest = max((point.value for point in points), default=0) or 1
@@ -29,15 +38,18 @@ def bar_chart(points: Sequence[ChartPoint], title: str) -> Markup:
     every = 1 if len(points) <= 12 else -(-len(points) // 8)
     shown = [label_lines(point.label, step * every) if place % every == 0 else list[str]() for place, point in enumerate(points)]
     floor = CHART_HEIGHT - LABEL_HEIGHT - LINE_HEIGHT * (max(map(len, shown)) - 1)
-    drawn: list[str] = []
+    figures = all(len(point.figure) * LETTER_WIDTH <= step for point in points)
+    most, drawn = floor - LINE_HEIGHT if figures else floor, list[str]()
     for place, point in enumerate(points):
-        height = max(0.0, point.value) / highest * floor
+        height = max(0.0, point.value) / highest * most
         left, top = place * step + step * (1 - BAR_SHARE) / 2, floor - height
         drawn.append(
             f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{step * BAR_SHARE:.1f}" height="{height:.1f}" rx="2">'
             f"<title>{escape(point.words)}</title></rect>"
         )
         middle = f'x="{place * step + step / 2:.1f}"'
+        if figures:
+            drawn.append(f'<text class="tick" {middle} y="{top - 5:.1f}" text-anchor="middle">{escape(point.figure)}</text>')
         lines = enumerate(shown[place])
         words = "".join(f'<tspan {middle} dy="{1.1 * line}em">{escape(text)}</tspan>' for line, text in lines)
         if words:

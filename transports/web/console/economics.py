@@ -162,7 +162,7 @@ def left_over_points(visit: ConsoleRequest, parts: Sequence[tuple[str, float]], 
     named = [(visit.say(f"economics.bar_{name}"), amount) for name, amount in parts]
     if left is not None:
         named.append((visit.say("economics.bar_left" if left >= 0 else "economics.bar_missing"), abs(left)))
-    return [ChartPoint(label, amount, f"{label}: {visit.euros(amount)}") for label, amount in named]
+    return [ChartPoint(label, amount, visit.euros(amount)) for label, amount in named]
 
 
 def fleet_points(visit: ConsoleRequest, costs: FleetCosts) -> list[ChartPoint]:
@@ -175,7 +175,7 @@ def country_points(visit: ConsoleRequest, costs: FleetCosts) -> list[ChartPoint]
     found: list[ChartPoint] = []
     for country in costs["countries"][:BARS_SHOWN]:
         name = visit.texts.country(country["country"]) if country["country"] else visit.say("shared.unknown")
-        found.append(ChartPoint(country["country"] or "?", country["network_cost"], f"{name}: {visit.euros(country['network_cost'])}"))
+        found.append(ChartPoint(country["country"] or "?", country["network_cost"], visit.euros(country["network_cost"]), name))
     return found
 
 
@@ -200,7 +200,7 @@ def shop_points(visit: ConsoleRequest, plans: Sequence[PlanSales]) -> list[Chart
 def plan_points(visit: ConsoleRequest, plans: Sequence[PlanSales]) -> list[ChartPoint]:
     """What is left of each plan that leaves something, the most first."""
     ranked = sorted(((plan.left or 0, plan) for plan in in_euros(plans)), key=lambda each: -each[0])[:BARS_SHOWN]
-    return [ChartPoint(plan.name, left / 100, f"{plan.name}: {visit.euros(left / 100)}") for left, plan in ranked if left > 0]
+    return [ChartPoint(plan.name, left / 100, visit.euros(left / 100)) for left, plan in ranked if left > 0]
 
 
 def biggest_loss_words(visit: ConsoleRequest, lines: Sequence[LosingLine], plans: Sequence[PlanSales]) -> str:

@@ -93,7 +93,7 @@ def drawn_chart(visit: ConsoleRequest, chart: Chart) -> DrawnChart | None:
         name = chart["places"][at]
         parts = " · ".join(series_words(visit, chart, rows, at)) if len(rows) > 1 else shown_value(visit, chart["kind"], sums[at])
         label = place_label(visit, chart["places_kind"], name)
-        points.append(ChartPoint(short_text(label, room), value, f"{shown_value(visit, chart['places_kind'], name)}: {parts}"))
+        points.append(ChartPoint(short_text(label, room), value, parts, shown_value(visit, chart["places_kind"], name)))
     title = said_text(visit.texts, chart["title"]) + (f" ({visit.say('insight.taken_away')})" if losing else "")
     return DrawnChart(title, bar_chart(points, title), chart_figures(visit, chart, title))
 

@@ -346,8 +346,7 @@ def use_of(visit: ConsoleRequest, outcome: CallOutcome, of: LineAsked) -> LineUs
     last = utc_today(visit.now)
     days = [(last - timedelta(days=back)).isoformat() for back in range(USE_DAYS - 1, -1, -1)]
     points = [
-        ChartPoint(str(int(day[8:])), by_day.get(day, 0), f"{visit.texts.day(day)}: {visit.texts.bytes(by_day.get(day, 0))}")
-        for day in days
+        ChartPoint(str(int(day[8:])), by_day.get(day, 0), visit.texts.bytes(by_day.get(day, 0)), visit.texts.day(day)) for day in days
     ]
     places = [
         LinePlace(str(country.get("alpha2", "")).upper(), str(network.get("name", "")), int(network.get("qty", country.get("qty", 0))))

@@ -141,7 +141,7 @@ def month_line(visit: ConsoleRequest, period: InvoicePeriod, sums: CallOutcome, 
 def used_points(visit: ConsoleRequest, months: Sequence[MonthLine]) -> list[ChartPoint]:
     """A bar for what each month used, the oldest first."""
     words = [(month.name, month.used or 0) for month in reversed(months)]
-    return [ChartPoint(name, used, f"{name}: {visit.texts.bytes(used)}") for name, used in words]
+    return [ChartPoint(name, used, visit.texts.bytes(used)) for name, used in words]
 
 
 def money_points(visit: ConsoleRequest, months: Sequence[MonthLine], walk: InvoiceWalk, currency: str) -> list[ChartPoint]:
@@ -153,7 +153,7 @@ def money_points(visit: ConsoleRequest, months: Sequence[MonthLine], walk: Invoi
     named = [(month.name, sums[month.period["id"]]) for month in reversed(months)]
     if not any(cents for _, cents in named):
         return []
-    return [ChartPoint(name, cents, f"{name}: {visit.texts.money(cents, currency)}") for name, cents in named]
+    return [ChartPoint(name, cents, visit.texts.money(cents, currency)) for name, cents in named]
 
 
 NO_ACCOUNT_FACTS: Mapping[str, object] = {"uses": (), "truncated": False, "fleet_whole": True, "billed_whole": True}

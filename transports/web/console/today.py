@@ -95,7 +95,7 @@ def cause_points(visit: ConsoleRequest, sheet: Mapping[str, object]) -> list[Cha
     causes = cast(Mapping[str, Mapping[str, float]], sheet.get("causes", {}))
     dear = sorted(((each["money_a_month"], cause) for cause, each in causes.items() if each["money_a_month"] > 0), reverse=True)
     words = {cause: visit.word("problems", cause) for _, cause in dear}
-    return [ChartPoint(words[cause], money, f"{words[cause]}: {visit.euros(money)}") for money, cause in dear]
+    return [ChartPoint(words[cause], money, visit.euros(money)) for money, cause in dear]
 
 
 def issued_week(visit: ConsoleRequest, intents: CallOutcome) -> DrawnWeek:
@@ -136,7 +136,8 @@ def drawn_week(visit: ConsoleRequest, days: Sequence[date], earliest: date, noun
         ChartPoint(
             visit.say(f"today.weekday_{day.weekday()}"),
             counted[day],
-            f"{visit.texts.day(day.isoformat())}: {visit.texts.count(f'today.{noun}', counted[day])}",
+            visit.texts.count(f"today.{noun}", counted[day]),
+            visit.texts.day(day.isoformat()),
         )
         for day in known
     ]
