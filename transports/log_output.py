@@ -6,7 +6,6 @@ import select
 import sys
 import threading
 from collections import deque
-from contextlib import suppress
 from typing import BinaryIO, TypeAlias, cast
 
 import orjson
@@ -100,10 +99,13 @@ class LogOutput:
         if lost == 0:
             return
         line = orjson.dumps({"time": log_time(self._clock.now()), "level": "warning", "kind": "log_lost", "lines": lost})
-        with suppress(OSError):
+        try:
             self._put(line + b"\n")
-            with self._changed:
-                self._untold -= lost
+        except OSError:
+            self._begun = b"\n"
+            return
+        with self._changed:
+            self._untold -= lost
 
     def _lose(self, lines: bytes) -> None:
         count = lines.count(b"\n")

@@ -271,7 +271,7 @@ async def open_long_answer(body: bytes, fit: FitRow) -> dict[str, Json]:
     """The decoded answer, its lines made fit: other tasks get a turn between slices of its list of lines."""
     found = LINES_ARRAY.search(body)
     if found is None:
-        return open_answer(body)
+        return await open_short_answer(body, fit)
     rows, begun = list[Json](), found.end() + 1
     while (end := _slice_end(body, begun)) is not None:
         rows += map(fit, _slice_rows(body[begun:end]))
@@ -283,21 +283,27 @@ async def open_long_answer(body: bytes, fit: FitRow) -> dict[str, Json]:
     for value in document.values():
         if isinstance(value, dict) and value.get("subscriberList") == []:
             value["subscriberList"] = rows
+    await _fit_lines(document, fit, fitted=rows)  # the list that was sliced may be another one than the answer's
     return document
 
 
 async def open_short_answer(body: bytes, fit: FitRow) -> dict[str, Json]:
     """The same of an answer that is decoded at once."""
     document = open_answer(body)
+    await _fit_lines(document, fit)
+    return document
+
+
+async def _fit_lines(document: dict[str, Json], fit: FitRow, *, fitted: list[Json] | None = None) -> None:
+    """Make every list of lines fit but the one that is already, and none of a refusal's."""
     if answer_status(document):
-        return document
+        return
     for value in document.values():
         rows = value.get("subscriberList") if isinstance(value, dict) else None
-        if isinstance(rows, list):
+        if isinstance(rows, list) and rows is not fitted:
             for start in range(0, len(rows), ROWS_A_TURN):
                 rows[start : start + ROWS_A_TURN] = map(fit, rows[start : start + ROWS_A_TURN])
                 await anyio.lowlevel.checkpoint()
-    return document
 
 
 def _slice_end(body: bytes, begun: int) -> int | None:

@@ -33,13 +33,15 @@ class SaidServer:
         self.http = httpx.Client(base_url=said["base_url"], headers={"Authorization": f"Bearer {said['api_key']}"}, timeout=60)
 
     def call(self) -> None:
-        assert self.http.get("/v1/connectivity/plans").status_code == 200
+        """One that asks nobody outside."""
+        said = self.http.get("/v1/connectivity/intents")
+        assert said.status_code == 200, said.text
 
     def await_lines(self, count: int) -> None:
         """Read the log until so many calls stand there; others speak, too."""
         assert self.process.stderr is not None
         while count:
-            count -= orjson.loads(self.process.stderr.readline()).get("operation") == "list_connectivity_plans"
+            count -= orjson.loads(self.process.stderr.readline()).get("operation") == "list_connectivity_intents"
 
     def lost(self) -> float:
         text = httpx.get(self.metrics).text

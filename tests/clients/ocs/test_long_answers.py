@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clients.ocs.client import OcsPool
 from clients.ocs.json_array import SLICE_BYTES, open_long_answer
 from clients.ocs.link import OcsSettings
-from clients.ocs.wire_schema import Json, UnreadableAnswer
+from clients.ocs.wire_schema import CARD_SECRETS, Json, UnreadableAnswer
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Upstream, raw
 from tests.length import examples
@@ -109,3 +109,21 @@ async def test_several_that_come_at_once_take_the_memory_of_one() -> None:
     alone = await most_memory(1)
     assert alone > 10_000_000
     assert await most_memory(4) < 1.5 * alone
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        b'{"status":{"code":0,"subscriberList":[]},"listSubscriber":{"subscriberList":%b}}',
+        b'{"status":{"code":0},"other":{"subscriberList":[{"subscriberId":1}]},"listSubscriber":{"subscriberList":%b}}',
+        b'{"status":{"code":0},"listSubscriber":{"subscriber\\u004cist":%b}}',
+        b'{"listSubscriber":{"subscriberList":%b},"status":{"code":0}}',
+    ],
+)
+@pytest.mark.parametrize("count", [3, 6000])
+async def test_no_line_keeps_the_secrets_of_its_card_wherever_the_list_stands(place: bytes, count: int) -> None:
+    secret = sorted(CARD_SECRETS)[0]
+    rows = orjson.dumps([{"subscriberId": number + 1, "name": "x" * 40, secret: "0000"} for number in range(count)])
+    told = await Upstream([raw(place % rows)]).ocs().subscriber.list_subscriber(8101)
+    listed = told.get("subscriberList", [])
+    assert (len(listed), [row for row in listed if secret in row]) == (count, [])
