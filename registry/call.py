@@ -128,6 +128,11 @@ class Call:
         return self.prepaid_by_parent and self.surface == "web"
 
     @property
+    def takes_json_alone(self) -> bool:
+        """Whether its door hands on no other kind of answer: a model reads results of tools as JSON."""
+        return self.surface in ("mcp", "assistant")
+
+    @property
     def has_no_body(self) -> bool:
         """Over HTTP a body was looked for, and none came; `{}` is one."""
         return self.raw == b""

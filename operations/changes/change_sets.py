@@ -14,7 +14,7 @@ from operations.deps import Ctx, Deps
 from operations.upstream.paging import cursor_value
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import seconds_left
-from registry.errors import Conflict, NotFound
+from registry.errors import BadRequest, Conflict, NotFound
 from registry.operation import CamelInput, Document, Example, Scope, SpendKind, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
 from storage.change_sets import ChangeSet, find_change_set, list_own_sets, list_sets
@@ -46,7 +46,7 @@ class ChangeSetQuery(CamelInput):
     wait_seconds: Annotated[int, Field(ge=0, le=25, description="Waits so long for it to be planned or finished.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000, description="Rows per page, 1-1000.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=20, description="`next` of the page before.")] = None
-    format: Annotated[Literal["json", "csv"], Field(description="csv: a table of all these rows.")] = "json"
+    format: Annotated[Literal["json", "csv"], Field(description="csv: a table of all these rows, over HTTP and at the command line.")] = "json"
 
 
 async def credential_in_view(ctx: Ctx, params: object) -> str:
@@ -75,6 +75,12 @@ async def get_change_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> ChangeSe
     `cancelled`, `expired`. A row that is `unknown` was sent, and no answer came: it is never sent again, its line is looked at until it is
     known. `format` csv answers with a table of all the rows.
     """
+    if params.format == "csv" and ctx.call.takes_json_alone:
+        raise BadRequest(
+            "format: got csv, which is no answer of a tool; a tool answers JSON alone",
+            param="format",
+            hint=f"Leave format out and read page by page, or read the table over HTTP: GET /v1/changes/{params.id}?format=csv",
+        )
     page = await read_set(ctx, params, own)
     if params.format == "csv":
         return StreamedAnswer(table_pieces(ctx.deps, params), media_type="text/csv; charset=utf-8")

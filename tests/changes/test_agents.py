@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from registry.clock import rfc3339_utc
 from tests.changes.stage import ChangeStage
 from tests.mcp.house import SETTINGS
+from tests.mcp.refusals import refusal_of
 from tests.world import HOST
 from transports.http.asgi import Receive, Scope, Send
 from transports.mcp.door import McpDoor
@@ -105,3 +106,13 @@ async def test_what_was_done_this_morning_is_undone(stage: ChangeStage) -> None:
         done = await agent.carry_out(plan)
     assert (done["state"], agent.calls <= MOST_CALLS) == ("applied", True)
     assert [line.status for line in lines] == ["ACTIVE"] * 4
+
+
+async def test_the_table_of_a_set_is_refused_to_a_tool_with_the_ways_to_read_it(stage: ChangeStage) -> None:
+    plan = await stage.plan(stage.lines("ACTIVE")[:1], action="set_status", status="SUSPENDED")
+    async with agent_of(stage) as agent:
+        said = await agent.client.call_tool("get_change_set", {"id": plan["id"], "format": "csv"})
+        page = await agent.use("get_change_set", id=plan["id"], format="json")
+    refused = refusal_of(said)
+    assert (refused["code"], refused["param"], page["id"], stage.reports) == ("invalid_request", "format", plan["id"], [])
+    assert f"GET /v1/changes/{plan['id']}?format=csv" in refused["hint"]

@@ -1,4 +1,4 @@
-"""Schemathesis against the whole application, in process: every check, no failure, no fault of ours. `python3 ./run fuzz` asks more."""
+"""Schemathesis against both doors, in process: every check, no failure, no fault of ours. `python3 ./run fuzz` asks more."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from tests.contract.stage import OPERATIONS
 from tests.draw import drawn
 from tests.fuzz.app_under_test import AppUnderTest, whole_service
 from tests.fuzz.engine import ALLOWED, FuzzPlan, FuzzVerdict, fuzz
+from tests.fuzz.tools_under_test import TOOLS, ToolsUnderTest
 
 EXAMPLES = 2
 """Of every operation, beside the documented ones; `python3 ./run fuzz calls` asks 200, and everything of everything that is forbidden."""
@@ -74,6 +75,12 @@ def test_no_generated_call_breaks_a_promise(tmp_path: Path, share: int) -> None:
     """Each operation is asked by itself; sequences of calls run by command."""
     asked = frozenset(sorted(operation.id for operation in drawn(OPERATIONS, __file__))[share::SHARES])
     kept(fuzz(AppUnderTest(tmp_path), FuzzPlan(EXAMPLES, only=asked, forbidden=False)), asked, EXAMPLES)
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_generated_call_of_a_tool_breaks_a_promise(tmp_path: Path, share: int) -> None:
+    asked = frozenset(sorted(operation.id for operation in drawn(list(TOOLS.values()), __file__))[share::SHARES])
+    kept(fuzz(ToolsUnderTest(tmp_path), FuzzPlan(EXAMPLES, only=asked, forbidden=False)), asked, EXAMPLES)
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 import orjson
@@ -44,10 +44,20 @@ class AppUnderTest:
         if scope["type"] == "lifespan":
             await self._stand(receive, send)
         elif scope["path"] == "/openapi.json":
-            assert self.furnished is not None
-            await reply(send, orjson.dumps(document_of(self.operation, self.furnished.inputs)))
+            await reply(send, orjson.dumps(self.document()))
         else:
-            await self._ask(scope, await read(receive), receive, send)
+            await self.ask(scope, await read(receive), receive, send)
+
+    def document(self) -> Any:
+        """What Schemathesis makes its calls from."""
+        assert self.furnished is not None
+        return document_of(self.operation, self.furnished.inputs)
+
+    def places(self, operation: AnyOperation, given: FuzzInput) -> Mapping[str, str | int | float]:
+        """Where a generated call may name what is there, as Schemathesis calls the place."""
+        inside = set(re.findall(r"\{(\w+)\}", operation.path))
+        rest = "query" if operation.method in ("GET", "DELETE") else "body"
+        return {f"{'path' if name in inside else rest}.{name}": value for name, value in plain(given).items()}
 
     async def _stand(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -57,7 +67,7 @@ class AppUnderTest:
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _ask(self, scope: Scope, body: bytes, rest: Receive, send: Send) -> None:
+    async def ask(self, scope: Scope, body: bytes, rest: Receive, send: Send) -> None:
         """One call; half of those that have to be confirmed are at once, and half of the notifications are signed as they must be."""
         house = self.house
         assert house is not None
@@ -70,7 +80,8 @@ class AppUnderTest:
         async def pass_on(message: Message) -> None:
             waits = held or (sure and not own and message.get("status") == 202)
             await (hold(message) if waits else send(message))
-            self._come_back_later(message)
+            if message.get("status") == 429:
+                self.come_back_later(int(dict(cast("list[tuple[bytes, bytes]]", message["headers"])).get(b"retry-after", b"0")))
             if message.get("more_body") and scope["path"] in FOLLOWED:
                 house.world.clock.advance(STREAM_SECONDS_LIMIT)  # else the stream would end with the test
 
@@ -86,11 +97,9 @@ class AppUnderTest:
             for message in held:
                 await send(message)
 
-    def _come_back_later(self, answer: Message) -> None:
+    def come_back_later(self, seconds: int) -> None:
         """Else a house where no time passes gives most examples the same refusal."""
         assert self.house is not None
-        headers: Any = answer["headers"] if answer.get("status") == 429 else ()
-        seconds = int(dict(headers).get(b"retry-after", b"0"))
         if 0 < seconds <= PATIENCE:
             self.house.world.clock.advance(seconds)
 
@@ -113,8 +122,8 @@ def again(body: bytes, rest: Receive) -> Receive:
     return receive
 
 
-async def reply(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+async def reply(send: Send, body: bytes, status: int = 200, *headers: tuple[bytes, bytes]) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json"), *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -145,9 +154,7 @@ def exemplify(made: Any, given: FuzzInput) -> None:
         content["examples"] = {"there": {"value": body}}
 
 
-def bindings(operation: AnyOperation, given: FuzzInput) -> dict[str, str | int | float]:
-    """Where a generated call may name what is there, as Schemathesis calls the place."""
-    inside = set(re.findall(r"\{(\w+)\}", operation.path))
-    rest = "query" if operation.method in ("GET", "DELETE") else "body"
-    plain = {name: value for name, value in given.items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
-    return {f"{'path' if name in inside else rest}.{name}": value for name, value in plain.items() if value != ""}
+def plain(given: FuzzInput) -> Mapping[str, str | int | float]:
+    """The values that a binding can hold."""
+    values = {name: value for name, value in given.items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
+    return {name: value for name, value in values.items() if value != ""}

@@ -38,7 +38,7 @@ from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
 from tests.contract.stage import SHOP_KEY
-from tests.fuzz.app_under_test import AppUnderTest, bindings
+from tests.fuzz.app_under_test import AppUnderTest
 from tests.fuzz.known_failures import excused
 from tests.network_facts import INTERNAL
 
@@ -159,7 +159,7 @@ def named(stand: AppUnderTest, asked: frozenset[str] | None) -> tuple[list[Opera
         if asked is not None and id not in asked:
             continue
         parameters: dict[str, Any] = {}
-        for place, value in bindings(CATALOGUE.operations[id], given).items():
+        for place, value in stand.places(CATALOGUE.operations[id], given).items():
             name = f"{id} {place}"
             dictionaries[name] = DictionaryDefinition(name, (DictionaryEntry(value, 0),), "values", None)
             parameters[place] = ParameterDictionaryBinding(name, OFTEN)

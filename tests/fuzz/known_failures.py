@@ -8,6 +8,8 @@ REFUSED_METHOD = {o.path for o in OPERATIONS if o.id == GUARD}
 GIVEN_BACK = next(f"{o.method} {o.path}" for o in OPERATIONS if o.id == ROLLBACK_OPERATION)
 REPLACING = {f"{o.method} {o.path}" for o in OPERATIONS if o.replaces is not None}
 KEPT = ("/v1/invoices/", "/api/orders/", "/v1/subscribers/issue-from-inventory/")
+TOOLS = {f"POST /tools/{o.id}": f"{o.method} {o.path}" for o in OPERATIONS if o.tool}
+"""What a tool is called by Schemathesis, and what the same operation is called over HTTP."""
 STREAMS = {f"{o.method} {o.path}" for o in OPERATIONS if "text/event-stream" in document_media_types(o)}
 
 JUDGE_INPUT = ("positive_data_acceptance", "negative_data_rejection", "missing_required_header")
@@ -47,6 +49,7 @@ BETWEEN_FIELDS = (
     "exclude each other",
     "were both sent",
     "were given together",
+    "given together with",
     "either bitrate or bitrateString",
     "lines leave the account of the path",
     "as many digits as rangeStart",
@@ -98,6 +101,7 @@ BEYOND_SCHEMA = (
     "it is not that of this plan",  # a digest that a plan before has given
     "no row has such members",  # which ones rows have, the charging system knows
     "is a one-time package",  # what a package is, the network knows
+    "a tool answers JSON alone",  # the schema is one for every door
     "must be at least 1 character",  # a comma in a query parts two entries, and leaves an empty one
     "starting_after: ",  # an entry of the list, which a page before has named
     "must be one e-mail address",  # as browsers understand it
@@ -126,7 +130,7 @@ BEYOND_SCHEMA = (
 
 def excused(label: str, check: str, status: int, body: dict[str, object], *, message: str = "", replayed: bool = False) -> bool:
     """What the checks cannot know, each with its reason."""
-    said, param = str(body.get("error")), str(body.get("param"))
+    label, said, param = TOOLS.get(label, label), str(body.get("error")), str(body.get("param"))
     if status == 402:  # who may not call it is told so first, whatever they sent; an admin never is, which the engine looks after
         return check in JUDGE_INPUT
     match check:

@@ -1,4 +1,4 @@
-"""`python3 ./run fuzz [--only OPERATION] [--as KIND] [--examples N] [--seed S]`: generated calls, sequences of them and state machines."""
+"""`python3 ./run fuzz [--only OPERATION] [--as KIND] [--examples N] [--seed S]`: generated calls, sequences of them, state machines."""
 
 import argparse
 import logging
@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from tests.fuzz.app_under_test import AppUnderTest
 from tests.fuzz.engine import STEPS, FuzzPlan, FuzzVerdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
+from tests.fuzz.tools_under_test import TOOLS, ToolsUnderTest
 
-PARTS = ("calls", "sequences", "machines")
+PARTS = ("calls", "tools", "sequences", "machines")
 COMMANDS = {"loop": loop.main, "limits": limits.main, "outage": outage.main, "accounts": accounts.main}
 """What measures real servers; each has words of its own."""
 MEASURES = """commands that measure real servers, each with --help:
@@ -63,18 +65,19 @@ def wanted(only: list[str], part: str) -> list[AnyOperation]:
     return found[number - 1 :: of]
 
 
-def ask(name: str, operation: AnyOperation | None, plan: FuzzPlan, total: Total) -> None:
+def ask(part: str, operation: AnyOperation | None, plan: FuzzPlan, total: Total) -> None:
     started, again = time.perf_counter(), f"--as {plan.kind} --examples {plan.examples} --seed {plan.seed}"
+    made, name = ToolsUnderTest if part == "tools" else AppUnderTest, part if operation is None else operation.id
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        verdict = fuzz(AppUnderTest(Path(folder), operation), plan)
+        verdict = fuzz(made(Path(folder), operation), plan)
     total.calls += verdict.calls
     total.statuses += verdict.statuses
     total.checks += verdict.checks
     spent, told = time.perf_counter() - started, " ".join(f"{status}:{count}" for status, count in sorted(verdict.statuses.items()))
     say(f"{spent:6.1f} s {verdict.calls:6} calls as {plan.kind:<10} {name:<60} {told}")
     if verdict.failures:
-        part = "sequences" if operation is None else f"calls --only {name}"
-        show(verdict, f"python3 ./run fuzz {part} {again}", total)
+        only = "" if operation is None else f" --only {name}"
+        show(verdict, f"python3 ./run fuzz {part}{only} {again}", total)
 
 
 def show(verdict: FuzzVerdict, again: str, total: Total) -> None:
@@ -87,12 +90,21 @@ def show(verdict: FuzzVerdict, again: str, total: Total) -> None:
 
 
 def calls(given: argparse.Namespace, total: Total) -> None:
-    """Each operation by itself, in a house of its own, as each kind of caller."""
-    for operation in wanted(given.only, given.slice):
+    """Each operation by itself over HTTP, in a house of its own, as each kind of caller."""
+    one_by_one("calls", wanted(given.only, given.slice), given, total)
+
+
+def tools(given: argparse.Namespace, total: Total) -> None:
+    """The same of each tool, over MCP."""
+    one_by_one("tools", [operation for operation in wanted(given.only, given.slice) if operation.id in TOOLS], given, total)
+
+
+def one_by_one(part: str, operations: Sequence[AnyOperation], given: argparse.Namespace, total: Total) -> None:
+    for operation in operations:
         for kind in given.kinds or KINDS:
             share = given.examples if kind == "admin" or given.kinds else max(1, given.examples // SHARE)
             if not total.over():
-                ask(operation.id, operation, FuzzPlan(share, given.seed, kind, shrink=given.shrink), total)
+                ask(part, operation, FuzzPlan(share, given.seed, kind, shrink=given.shrink), total)
 
 
 def sequences(given: argparse.Namespace, total: Total) -> None:
@@ -145,7 +157,7 @@ def main(arguments: list[str]) -> int:
     ramdisk.use()
     started = time.monotonic()
     total = Total(started + given.minutes * 60)
-    for part, run in {"calls": calls, "sequences": sequences, "machines": machines}.items():
+    for part, run in {"calls": calls, "tools": tools, "sequences": sequences, "machines": machines}.items():
         if part in given.parts or not given.parts:
             run(given, total)
     counted = " ".join(f"{status}:{count}" for status, count in sorted(total.statuses.items()))

@@ -8,6 +8,7 @@ from operations.catalogue import CATALOGUE
 from tests.fuzz.app_under_test import AppUnderTest, Scope
 from tests.fuzz.engine import FuzzPlan, FuzzVerdict, fuzz
 from tests.fuzz.main import COMMANDS, PARTS, main
+from tests.fuzz.tools_under_test import ToolDoorFault, ToolsUnderTest
 from transports.http.asgi import Receive, Send
 
 PLANS = CATALOGUE.operations["list_connectivity_plans"]
@@ -26,6 +27,10 @@ class OpenDoor(AppUnderTest):
         await super().__call__(scope, receive, send)
 
 
+class OpenToolDoor(OpenDoor, ToolsUnderTest):
+    """The same of the MCP door."""
+
+
 class NarrowDoor(OpenDoor):
     """A service that takes an admin for a plain member."""
 
@@ -42,6 +47,26 @@ def test_a_door_that_everybody_passes_is_found_and_found_again(tmp_path: Path) -
     once, again = (played(OpenDoor(tmp_path / name, PLANS)) for name in ("once", "again"))
     assert "GET /v1/connectivity/plans ignored_auth" in {failure.split(": ")[0] for failure in once.failures}
     assert (again.calls, again.statuses, sorted(again.failures)) == (once.calls, once.statuses, sorted(once.failures))
+
+
+@pytest.mark.long
+def test_an_mcp_door_that_everybody_passes_is_found(tmp_path: Path) -> None:
+    verdict = played(OpenToolDoor(tmp_path / "open", PLANS))
+    assert "POST /tools/list_connectivity_plans ignored_auth" in {failure.split(": ")[0] for failure in verdict.failures}
+
+
+async def test_what_is_no_answer_to_a_call_of_a_tool_is_a_fault() -> None:
+    stand, text = ToolsUnderTest(Path()), {"type": "text", "text": "{}"}
+    stand.signals.status = 200
+    result = {"content": [text], "structuredContent": {}, "isError": False}
+    assert stand.read_answer(200, {"jsonrpc": "2.0", "id": 1, "result": result}) == (200, {})
+    for changed, said in (
+        ({"content": []}, "no text"),
+        ({"content": [{**text, "text": "[]"}]}, "what the structured content is"),
+        ({"isError": True}, "where the status is 200"),
+    ):
+        with pytest.raises(ToolDoorFault, match=said):
+            stand.read_answer(200, {"jsonrpc": "2.0", "id": 1, "result": {**result, **changed}})
 
 
 @pytest.mark.long

@@ -39,7 +39,8 @@ LONG_PROOFS: Mapping[str, Part] = {
     "kills, PostgreSQL": Part(("kill", "--runs", "500", "--engine", "postgres")),
     "endurance, SQLite": Part(("endure", "--engine", "sqlite", "--minutes", "30"), 1),
     "endurance, PostgreSQL": Part(("endure", "--engine", "postgres", "--minutes", "30"), 1),
-    "fuzz": Part(("fuzz", "--examples", "300", "--minutes", "600"), 2),
+    "fuzz, HTTP": Part(("fuzz", "calls", "sequences", "machines", "--examples", "300", "--minutes", "600"), 2),
+    "fuzz, MCP": Part(("fuzz", "tools", "--examples", "300", "--minutes", "600"), 2),
     "faults": Part(("test", "tests/faults", "tests/top_ups/test_unknown.py", "tests/issuance/test_unknown.py"), 1),
 }
 
