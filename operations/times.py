@@ -51,7 +51,8 @@ WEEK_DAYS = 7
 RANGE_DAYS_LIMIT = 92
 
 # Choice: years that leave room for sums of days.
-UtcDay = Annotated[date, Field(ge=date(2000, 1, 1), le=date(2100, 12, 31))]
+FIRST_DAY = date(2000, 1, 1)
+UtcDay = Annotated[date, Field(ge=FIRST_DAY, le=date(2100, 12, 31))]
 
 
 class DayRange(CamelInput):
@@ -80,7 +81,7 @@ def utc_today(now: float) -> date:
 def day_window(start: date | None, end: date | None, now: float) -> DayWindow:
     """The days from `start` to `end`, by default the seven that end today; `now`: Unix seconds. Raises BadRequest for more than 92."""
     last = end or utc_today(now)
-    first = start or last - timedelta(days=WEEK_DAYS - 1)
+    first = start or max(FIRST_DAY, last - timedelta(days=WEEK_DAYS - 1))
     if first > last:
         default = "" if end else ", which is today (UTC)"
         raise BadRequest(

@@ -50,6 +50,8 @@ BETWEEN_FIELDS = (
     "were both sent",
     "were given together",
     "given together with",
+    "and iccid is missing",
+    "and iccid names an eSIM",
     "either bitrate or bitrateString",
     "lines leave the account of the path",
     "as many digits as rangeStart",
@@ -101,6 +103,7 @@ BEYOND_SCHEMA = (
     "it is not that of this plan",  # a digest that a plan before has given
     "no row has such members",  # which ones rows have, the charging system knows
     "is a one-time package",  # what a package is, the network knows
+    "stands for no type of events",  # which types there are
     "a tool answers JSON alone",  # the schema is one for every door
     "must be at least 1 character",  # a comma in a query parts two entries, and leaves an empty one
     "starting_after: ",  # an entry of the list, which a page before has named
@@ -120,6 +123,7 @@ BEYOND_SCHEMA = (
     "so the invoice is sent through it to a recipient",  # once the account is active, which the processor says
     "must have at most two decimals",  # JSON Schema divides in binary: 33.33 is no multiple of 0.01 there
     "address such as https://fjord.example",  # as browsers understand it
+    "holds no user name and no password",
     "must hold more than space",  # of all that Unicode knows, and what is not assigned yet is nothing to see
     "webhook_url: not an absolute URL",  # nor which hosts are public
     "state: it is unknown, used, older than 10 minutes",  # the call before gave it

@@ -52,6 +52,14 @@ async def test_thousands_of_arguments_are_refused_in_the_words_that_a_few_are_re
     assert answers[0].status_code == answers[1].status_code
 
 
+async def test_a_whole_number_of_any_length_in_arguments_that_are_shortened_is_no_fault(house: House) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    body = request("tools/call", name="get_note", arguments=MANY["unknown"] | {"name": [1 << 200]})
+    answer = await house.post(body, secret=caller.secret)
+    assert (answer.status_code, house.world.faults) == (200, [])
+    assert orjson.loads(answer.json()["result"]["content"][0]["text"])["code"] in ("invalid_request", "unknown_field")
+
+
 @pytest.mark.parametrize("method", ["initialize", "tools/list", "prompts/get", "resources/read", "no/such"])
 async def test_a_message_that_is_no_call_is_small(house: House, method: str) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)

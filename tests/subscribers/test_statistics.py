@@ -39,6 +39,7 @@ def test_weeks_cover_every_day_once(length: int) -> None:
         ({"start": "2027-01-15"}, [("2027-01-15", "2027-01-15")]),
         ({"start": "2027-01-01"}, [("2027-01-01", "2027-01-07"), ("2027-01-08", "2027-01-14"), ("2027-01-15", "2027-01-15")]),
         ({"start": "2027-01-01", "end": "2027-01-08"}, [("2027-01-01", "2027-01-07"), ("2027-01-08", "2027-01-08")]),
+        ({"end": "2000-01-02"}, [("2000-01-01", "2000-01-02")]),  # no day before is one that may be asked for
     ],
 )
 async def test_days_become_windows(stage: AccountsStage, body: dict[str, str], expected: list[tuple[str, str]]) -> None:

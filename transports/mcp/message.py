@@ -52,7 +52,7 @@ class MessageBody:
         said = read_message(self.raw)
         short = shorten_message(said, self.size, operations)
         self.is_shortened = short is not said
-        handed = orjson.dumps(short) if self.is_shortened else self.raw
+        handed = json.dumps(short).encode() if self.is_shortened else self.raw  # orjson writes no whole number of more than 64 bits
         self._waiting.append({"type": "http.request", "body": handed, "more_body": False})
         return short
 
