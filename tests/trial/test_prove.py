@@ -31,9 +31,9 @@ def test_a_part_that_is_cut_off_leaves_the_page_as_it_was(tmp_path: Path, capsys
     killed = [sys.executable, "-c", "import os, signal; print('half', flush=True); os.kill(os.getpid(), signal.SIGKILL)"]
     with pytest.raises(ProofCutOff):
         run_part(Part(()), killed)
-    assert prove(["fuzz"], killed, page) == 2
+    assert prove(["fuzz, MCP"], killed, page) == 2
     assert page.read_text() == PROOFS_PAGE.read_text()
-    assert "fuzz: cut off, which counts as not run" in capsys.readouterr().out
+    assert "fuzz, MCP: cut off, which counts as not run" in capsys.readouterr().out
 
 
 def test_a_part_has_one_row_in_the_order_of_the_parts_and_what_stands_around_the_table_stays() -> None:
@@ -49,4 +49,4 @@ def test_a_part_has_one_row_in_the_order_of_the_parts_and_what_stands_around_the
 
 def test_a_page_without_the_section_is_told_of() -> None:
     with pytest.raises(SystemExit, match="no section 'At full length'"):
-        keep_row("# Proofs\n", "fuzz", "| fuzz |")
+        keep_row("# Proofs\n", "fuzz, MCP", "| fuzz, MCP |")
