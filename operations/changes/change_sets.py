@@ -46,7 +46,7 @@ class ChangeSetQuery(CamelInput):
     wait_seconds: Annotated[int, Field(ge=0, le=25, description="Waits so long for it to be planned or finished.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000, description="Rows per page, 1-1000.")] = 100
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=20, description="`next` of the page before.")] = None
-    format: Annotated[Literal["json", "csv"], Field(description="csv: a table of all these rows, over HTTP and at the command line.")] = "json"
+    format: Annotated[Literal["json", "csv"], Field(description="csv: all these rows as a table, over HTTP and at the shell.")] = "json"
 
 
 async def credential_in_view(ctx: Ctx, params: object) -> str:
