@@ -84,6 +84,10 @@ def read_quota_used(*, organisation: str, period: str) -> sa.Executable:
     return sa.select(QUOTA.c.used).where(QUOTA.c.organisation == organisation, QUOTA.c.period == period)
 
 
+EXHAUSTED_SECONDS = 10.0
+"""So long a limit that was found reached is not looked at again; meanwhile a replica that ends may give back what it had leased."""
+
+
 @dataclass(slots=True)
 class QuotaBlock:
     """Calls leased and not yet used; `used` is the organisation's total as last seen, `exhausted` the highest limit found reached."""
@@ -92,6 +96,12 @@ class QuotaBlock:
     left: int = 0
     used: int = 0
     exhausted: int = 0
+    found_at: float = 0.0
+    """When it was found reached, Unix seconds."""
+
+    def is_exhausted(self, limit: int, now: float) -> bool:
+        """Whether asking for more would find what was found a moment ago."""
+        return self.exhausted >= limit and now - self.found_at < EXHAUSTED_SECONDS
 
 
 class QuotaBlocks:
@@ -106,8 +116,8 @@ class QuotaBlocks:
     async def take(self, organisation: str, limit: int, period: QuotaPeriod, now: float) -> QuotaUsage | None:
         """One call's worth."""
         block = self._block(organisation, period)
-        while block.left == 0 and block.exhausted < limit:
-            await self._shared_lease(block, organisation, limit, period)
+        while block.left == 0 and not block.is_exhausted(limit, now):
+            await self._shared_lease(block, organisation, limit, period, now)
             block = self._block(organisation, period)
         # Keys may share a count and not the limit: what one of them leased is not all the other's.
         if block.left == 0 or block.used - block.left >= limit:
@@ -139,11 +149,11 @@ class QuotaBlocks:
             if block.left:
                 await self._store.write(refund_quota, organisation=organisation, period=block.period, cost=block.left)
 
-    async def _shared_lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod) -> None:
+    async def _shared_lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod, now: float) -> None:
         """Everybody who finds the block empty waits for one lease; it goes on for the others when one of them hangs up."""
         task = self._leasing.get(organisation)
         if task is None or task.done():  # one that is over and not yet forgotten makes nobody wait: they would ask for ever
-            task = self._leasing[organisation] = asyncio.create_task(self._lease(block, organisation, limit, period))
+            task = self._leasing[organisation] = asyncio.create_task(self._lease(block, organisation, limit, period, now))
             task.add_done_callback(partial(self._leased, organisation))
         await asyncio.shield(task)
 
@@ -153,7 +163,7 @@ class QuotaBlocks:
         if not task.cancelled():
             task.exception()  # told to whoever waited; nobody may be left to hear it
 
-    async def _lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod) -> None:
+    async def _lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod, now: float) -> None:
         # A thousandth of a large quota, so that a lease is rare; near the limit single calls, so that no replica sits on the last ones.
         size = max(self._size, min(LARGEST_QUOTA_BLOCK, limit // 1000))
         near = block.used > limit - 10 * size
@@ -161,10 +171,11 @@ class QuotaBlocks:
             charge_quota_block, organisation=organisation, period=period.name, block=1 if near else size, limit=limit
         )
         if granted is None:
-            block.exhausted, block.used = limit, max(block.used, limit)
+            block.exhausted, block.found_at, block.used = limit, now, max(block.used, limit)
         else:
             size, block.used = granted
             block.left += size
+            block.exhausted = min(block.exhausted, limit - 1)
 
     def _block(self, organisation: str, period: QuotaPeriod) -> QuotaBlock:
         block = self._blocks.get(organisation)

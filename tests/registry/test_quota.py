@@ -9,6 +9,7 @@ from registry.clock import DAY_SECONDS
 from registry.errors import QuotaExceededBody
 from registry.limits import Limits, TierLimits
 from registry.policy import quota_period
+from storage.quota import EXHAUSTED_SECONDS
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, open_bench, statuses
 from tests.world import NOON, SITE, Credentials
@@ -169,6 +170,18 @@ async def test_unused_calls_are_given_back_when_a_process_ends(bench: Bench, fre
     assert (await bench.store.read(ledgers.used))[free.organisation] == 20
     await other.blocks.drain()
     assert (await bench.store.read(ledgers.used))[free.organisation] == 1
+
+
+async def test_calls_that_a_process_gives_back_when_it_ends_are_soon_those_of_one_that_had_none(tmp_path: Path, database_url: str) -> None:
+    limits = Limits(burst_enabled=False, quota_block=2, tiers={tier: TierLimits(21, 5, 10, 10) for tier in Tier})
+    async with open_bench(tmp_path, database_url, limits=limits) as bench:
+        caller, ending = await bench.world.caller(Tier.FREE), await bench.replica()
+        assert (await bench.ask(things.read_thing, caller, at=ending, name="x")).status == 200  # it leases two
+        said = [(await bench.ask(things.read_thing, caller, name="x")).status for _ in range(20)]
+        assert said == [200] * 19 + [429]
+        await ending.blocks.drain()
+        bench.clock.advance(EXHAUSTED_SECONDS)
+        assert [(await bench.ask(things.read_thing, caller, name="x")).status for _ in range(2)] == [200, 429]
 
 
 async def test_near_the_limit_no_replica_sits_on_the_last_calls(tmp_path: Path, database_url: str) -> None:
