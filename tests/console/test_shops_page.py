@@ -166,6 +166,19 @@ async def test_what_is_no_price_is_refused_in_its_place_and_kept(demo: Browser, 
     assert (seen.page.wrong("price_cents") or "").startswith("This is no price.")
 
 
+@pytest.mark.parametrize(
+    ("page", "do", "wrong"), [("plans/europe-3gb", "sale", "price_cents"), ("plans/europe-3gb", "terms", "name"), ("", "change", "name")]
+)
+async def test_a_form_of_which_everything_that_is_typed_was_left_out_is_shown_again_with_what_is_wrong(
+    demo: Browser, page: str, do: str, wrong: str
+) -> None:
+    path = f"{await demo_shop(demo)}/{page}".rstrip("/")
+    form = (await demo.get(path)).page.form(path, do)
+    seen = await demo.post(path, {name: form.fields[name] for name in ("csrf", "do", "once", "version")})
+    assert (seen.status, seen.page.form(path, do).fields[wrong]) == (400, "")
+    assert seen.page.wrong(wrong)
+
+
 @pytest.mark.long
 async def test_a_shop_is_made_once_sells_a_plan_of_a_template_and_is_published(demo: Browser, buyer: Browser) -> None:
     slug = f"fjord-{uuid4().hex[:10]}"

@@ -135,6 +135,13 @@ async def read_form(
         raise unreadable_form() from None
 
 
+class FormFields(dict[str, str]):
+    """The fields of a form as they were sent. A page that shows them again finds those that were left out empty."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
 def form_fields(text: str, long_fields: Collection[str] = frozenset()) -> Mapping[str, str]:
     """The fields of a page's form or query: each once but BOX_FIELDS, without the space around it, and without control characters.
 
@@ -146,7 +153,7 @@ def form_fields(text: str, long_fields: Collection[str] = frozenset()) -> Mappin
         raise unreadable_form() from None
     if sum(name not in BOX_FIELDS for name, _ in pairs) > FORM_FIELDS:
         raise unreadable_form()
-    found: dict[str, str] = {}
+    found = FormFields()
     for name, value in pairs:
         if name in found and name not in BOX_FIELDS:
             raise BadRequest("A field of the form was sent twice", hint="Load the page again and send it once more")
