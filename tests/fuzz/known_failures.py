@@ -126,6 +126,7 @@ BEYOND_SCHEMA = (
     "address such as https://fjord.example",  # as browsers understand it
     "holds no user name and no password",
     "must hold more than space",  # of all that Unicode knows, and what is not assigned yet is nothing to see
+    "nothing in it can be seen",
     "webhook_url: has a space",
     "webhook_url: not an absolute URL",  # nor which hosts are public
     "state: it is unknown, used, older than 10 minutes",  # the call before gave it
