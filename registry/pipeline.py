@@ -254,6 +254,7 @@ class Pipeline(Generic[PipelineDeps]):
             if operation.versioned is not None:
                 await self._read_version(context, params)
             result = await operation.handler(context, params, *granted)
+            policy.check_answer_form(context.call, result)
         except Refusal as refusal:
             if charged and (not context.reached_upstream or is_uncharged(refusal)):
                 self._give_back(context)

@@ -13,7 +13,7 @@ from registry.call import Call, Surface
 from registry.caller import Caller, Role, Tier
 from registry.clock import DAY_SECONDS, rfc3339_utc
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, UpgradeRequired
-from registry.operation import Auth, Input, Scope
+from registry.operation import Auth, Document, Input, Scope, StreamedAnswer
 from registry.ports import Directory, QuotaPeriod, Site
 
 IDEMPOTENCY_KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
@@ -148,6 +148,16 @@ def bad_idempotency_key(name: str, key: str) -> BadRequest:
         param="idempotency_key",
         hint="A UUID will do",
     )
+
+
+def check_answer_form(call: Call, result: object) -> None:
+    """Raises BadRequest for an answer that is no JSON where the door of `call` hands on nothing else."""
+    if call.takes_json_alone and isinstance(result, Document | StreamedAnswer) and "json" not in result.media_type:
+        kind, operation = result.media_type.partition(";")[0], call.operation
+        raise BadRequest(
+            f"The answer would be {kind}, and a tool answers JSON alone",
+            hint=f"Leave out what asks for that form, or ask for it over HTTP: {operation.method} {operation.path}",
+        )
 
 
 def input_digest(params: Input) -> bytes:

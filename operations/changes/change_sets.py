@@ -14,7 +14,7 @@ from operations.deps import Ctx, Deps
 from operations.upstream.paging import cursor_value
 from operations.vocabulary import ListOf, ListPage, list_page
 from registry.clock import seconds_left
-from registry.errors import BadRequest, Conflict, NotFound
+from registry.errors import Conflict, NotFound
 from registry.operation import CamelInput, Document, Example, Scope, SpendKind, StreamedAnswer, operation
 from storage.change_rows import SetPage, cancel_set, list_rows, set_with_rows
 from storage.change_sets import ChangeSet, find_change_set, list_own_sets, list_sets
@@ -75,12 +75,6 @@ async def get_change_set(ctx: Ctx, params: ChangeSetQuery, own: str) -> ChangeSe
     `cancelled`, `expired`. A row that is `unknown` was sent, and no answer came: it is never sent again, its line is looked at until it is
     known. `format` csv answers with a table of all the rows.
     """
-    if params.format == "csv" and ctx.call.takes_json_alone:
-        raise BadRequest(
-            "format: got csv, which is no answer of a tool; a tool answers JSON alone",
-            param="format",
-            hint=f"Leave format out and read page by page, or read the table over HTTP: GET /v1/changes/{params.id}?format=csv",
-        )
     page = await read_set(ctx, params, own)
     if params.format == "csv":
         return StreamedAnswer(table_pieces(ctx.deps, params), media_type="text/csv; charset=utf-8")

@@ -114,5 +114,6 @@ async def test_the_table_of_a_set_is_refused_to_a_tool_with_the_ways_to_read_it(
         said = await agent.client.call_tool("get_change_set", {"id": plan["id"], "format": "csv"})
         page = await agent.use("get_change_set", id=plan["id"], format="json")
     refused = refusal_of(said)
-    assert (refused["code"], refused["param"], page["id"], stage.reports) == ("invalid_request", "format", plan["id"], [])
-    assert f"GET /v1/changes/{plan['id']}?format=csv" in refused["hint"]
+    assert (refused["code"], page["id"], stage.reports) == ("invalid_request", plan["id"], [])
+    assert refused["error"] == "The answer would be text/csv, and a tool answers JSON alone"
+    assert "GET /v1/changes/{id}" in refused["hint"]

@@ -44,7 +44,7 @@ class AppUnderTest:
         if scope["type"] == "lifespan":
             await self._stand(receive, send)
         elif scope["path"] == "/openapi.json":
-            await reply(send, orjson.dumps(self.document()))
+            await send_json(send, orjson.dumps(self.document()))
         else:
             await self.ask(scope, await read(receive), receive, send)
 
@@ -57,7 +57,7 @@ class AppUnderTest:
         """Where a generated call may name what is there, as Schemathesis calls the place."""
         inside = set(re.findall(r"\{(\w+)\}", operation.path))
         rest = "query" if operation.method in ("GET", "DELETE") else "body"
-        return {f"{'path' if name in inside else rest}.{name}": value for name, value in plain(given).items()}
+        return {f"{'path' if name in inside else rest}.{name}": value for name, value in plain_values(given).items()}
 
     async def _stand(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -122,7 +122,7 @@ def again(body: bytes, rest: Receive) -> Receive:
     return receive
 
 
-async def reply(send: Send, body: bytes, status: int = 200, *headers: tuple[bytes, bytes]) -> None:
+async def send_json(send: Send, body: bytes, status: int = 200, *headers: tuple[bytes, bytes]) -> None:
     await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json"), *headers]})
     await send({"type": "http.response.body", "body": body})
 
@@ -154,7 +154,7 @@ def exemplify(made: Any, given: FuzzInput) -> None:
         content["examples"] = {"there": {"value": body}}
 
 
-def plain(given: FuzzInput) -> Mapping[str, str | int | float]:
+def plain_values(given: FuzzInput) -> Mapping[str, str | int | float]:
     """The values that a binding can hold."""
     values = {name: value for name, value in given.items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
     return {name: value for name, value in values.items() if value != ""}

@@ -15,7 +15,7 @@ from registry.call import Call, Reply
 from registry.catalogue import AnyOperation
 from registry.schema import CONFIRM_TOKEN_SCHEMA, IDEMPOTENCY_KEY_SCHEMA, output_schema
 from registry.signals import CallSignals
-from tests.fuzz.app_under_test import AppUnderTest, Scope, plain, reply
+from tests.fuzz.app_under_test import AppUnderTest, Scope, plain_values, send_json
 from tests.fuzz.furnished import FuzzInput
 from tests.mcp.house import MODERN
 from tests.mcp.refusals import refusal_in
@@ -63,13 +63,13 @@ class ToolsUnderTest(AppUnderTest):
         return tools_document(self.operation, self.furnished.inputs)
 
     def places(self, operation: AnyOperation, given: FuzzInput) -> Mapping[str, str | int | float]:
-        return {f"body.{name}": value for name, value in plain(given).items()}
+        return {f"body.{name}": value for name, value in plain_values(given).items()}
 
     async def ask(self, scope: Scope, body: bytes, rest: Receive, send: Send) -> None:
         """One call of a tool; half of those that have to be confirmed are at once."""
         assert self.house is not None
         if scope["method"] != "POST":
-            await reply(send, orjson.dumps(refusal("a tool is called with POST", "method_not_allowed")), 405, (b"allow", b"POST"))
+            await send_json(send, orjson.dumps(refusal("a tool is called with POST", "method_not_allowed")), 405, (b"allow", b"POST"))
             return
         self.house.world.pipeline.signals = self.signals
         tool, way = scope["path"].removeprefix(TOOL_PATH), crc32(body)
@@ -77,7 +77,7 @@ class ToolsUnderTest(AppUnderTest):
         if status == 202 and way % 2 == 0 and "confirm_token" in said:
             sure = orjson.dumps({**orjson.loads(body), "confirm_token": said["confirm_token"]})
             status, said = await self._call(scope, tool, sure, way)
-        await reply(send, b"" if said is None else orjson.dumps(said), status)
+        await send_json(send, b"" if said is None else orjson.dumps(said), status)
 
     async def _call(self, scope: Scope, tool: str, arguments: bytes, way: int) -> tuple[int, Any]:
         """The status that HTTP would have, and the body. A fault of the door is a 500."""
@@ -105,6 +105,8 @@ class ToolsUnderTest(AppUnderTest):
             raise ToolDoorFault("a result that is not told as one")
         if not result["content"] or {block["type"] for block in result["content"]} != {"text"}:
             raise ToolDoorFault("content that is no text")
+        if "retryAfter" in (result.get("_meta") or {}):
+            self.come_back_later(result["_meta"]["retryAfter"])
         decided = self.signals.status
         if result["isError"] != (decided >= 400 or decided == 202):
             raise ToolDoorFault(f"an error or none, where the status is {decided}")
@@ -113,8 +115,6 @@ class ToolsUnderTest(AppUnderTest):
         body, text = result["structuredContent"], result["content"][0]["text"]
         if (orjson.loads(text) if text else None) != body:
             raise ToolDoorFault("a text that is not what the structured content is")
-        if "retryAfter" in (result.get("_meta") or {}):
-            self.come_back_later(result["_meta"]["retryAfter"])
         return 200, body
 
     async def _post(self, scope: Scope, tool: str, body: bytes, way: int) -> tuple[int, bytes, bytes]:
