@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,8 @@ from tests.network_facts import DRAW
 
 LOOKS_EVERY = 15.0
 """Seconds: before anything is given back it is looked up at the network, since nothing can be seen of it afterwards."""
+READS_EVERY = 2.0
+"""Seconds: while the lines of a fleet are read for the first time, the network's log holds the calls of some ten."""
 KEPT = 0.3
 """The share that is not given back."""
 
@@ -47,11 +49,7 @@ class Draws:
 
     async def watch(self, stop: asyncio.Event) -> None:
         """Look again and again, however long anything else takes: the network forgets its oldest calls."""
-        while not stop.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), LOOKS_EVERY)
-            with suppress(ProviderError):  # a fault that was meant for the service; the next look sees it all
-                await self.look()
+        await asyncio.gather(again_and_again(self.look, LOOKS_EVERY, stop), again_and_again(self._read, READS_EVERY, stop))
 
     async def give_back(self, stop: asyncio.Event) -> None:
         """Most of what was drawn, so that the stock lasts."""
@@ -70,8 +68,15 @@ class Draws:
 
     async def look(self) -> None:
         """What reached the network, without the draws of the shop, whose errands are none of these."""
+        await self._stage.network.look()
+        self._put_sales_apart()
+
+    async def _read(self) -> None:
+        await self._stage.network.read_log()
+        self._put_sales_apart()
+
+    def _put_sales_apart(self) -> None:
         network = self._stage.network
-        await network.look()
         for number, call in list(network.log.items()):
             if call["method"] == DRAW and of_shop(call["payload"]):
                 self.sold[number] = network.log.pop(number)
@@ -107,6 +112,15 @@ class Draws:
         code = said.json().get("code", "") if said is not None and status >= 400 else ""
         self.tally.statuses[Status(kind, status, code)] += 1
         self.tally.seconds[kind].append(loop.time() - began)
+
+
+async def again_and_again(work: Callable[[], Awaitable[None]], seconds: float, stop: asyncio.Event) -> None:
+    """`work`, and a rest of so many seconds before each time, until `stop`."""
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), seconds)
+        with suppress(ProviderError):  # a fault that was meant for the service; the next time sees it all
+            await work()
 
 
 def of_shop(payload: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ WRITES = (DRAW, DELETE, CHANGE)
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
 LINES = 1000
 LOGGED = 10_000
+"""Calls that the network remembers."""
 FRESH = httpx.Limits(keepalive_expiry=1)
 """The simulations close a connection that was idle for 5 seconds; a call on it just then would be lost."""
 
@@ -63,6 +64,8 @@ class NetworkProcess:
     """Every writing call that reached it, by number. It forgets old calls; what somebody looked at stays here."""
     days: int = 0
     templates: dict[int, int] = field(default_factory=dict[int, int])
+    _read: int = 0
+    """Every call up to this number was there when somebody read the log."""
     _free: set[int] = field(default_factory=set[int])
     _drawn: set[int] = field(default_factory=set[int])
 
@@ -111,9 +114,7 @@ class NetworkProcess:
 
     async def look(self) -> None:
         """See what was written, and which of the lines that were free have which packages."""
-        for method in WRITES:
-            rows: Sequence[Mapping[str, Any]] = (await self._control("GET", f"calls?method={method}&limit={LOGGED}", None))["calls"]
-            self.log.update((row["number"], row) for row in rows)
+        await self.read_log()
         for account in ACCOUNTS:
             for row in (await self.ocs.subscriber.list_subscriber(account)).get("subscriberList", []):
                 number, sim = row.get("subscriberId", 0), row.get("sim", {})
@@ -123,6 +124,19 @@ class NetworkProcess:
                     self._free.add(number)
                 elif number in self._free:
                     await self._look_at(account, number, iccid)
+
+    async def read_log(self) -> None:
+        """See what was written. Raises AssertionError where the network may have forgotten a call that nobody has read."""
+        before = await self._answered()
+        for method in WRITES:
+            rows: Sequence[Mapping[str, Any]] = (await self._control("GET", f"calls?method={method}&limit={LOGGED}", None))["calls"]
+            self.log.update((row["number"], row) for row in rows)
+        unread = await self._answered() - self._read
+        assert unread <= LOGGED, f"{unread} calls since the log was read, and the network remembers {LOGGED}: read it more often"
+        self._read = max(self._read, before)
+
+    async def _answered(self) -> int:
+        return int((await self._control("GET", "state", None))["calls"])
 
     async def _look_at(self, account: int, number: int, iccid: str) -> None:
         for package in (await self.ocs.packages.list_packages(number)).get("packages", []):
