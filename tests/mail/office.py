@@ -78,7 +78,7 @@ class Visit(SMTP):
 
     async def end(self) -> None:
         for transport in (self.transport, self._original_transport):
-            if isinstance(transport, asyncio.WriteTransport):
+            if isinstance(transport, asyncio.WriteTransport) and not transport.is_closing():  # Python 3.11.2 cannot abort a closed TLS
                 transport.abort()
         if self._handler_coroutine is not None:
             await asyncio.wait([self._handler_coroutine], timeout=5)

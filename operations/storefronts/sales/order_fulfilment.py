@@ -314,6 +314,7 @@ class Fulfilment:
     async def _work(self, places: deque[str]) -> int:
         """Several at once, for as long as a step may take; an organisation with nothing left, or no token left, is out of this step."""
         looked, ends, free = 0, self._deps.clock.monotonic() + FULFILMENT_STEP_SECONDS, anyio.Semaphore(ORDERS_AT_ONCE)
+        lost: ExceptionGroup[StoreUnavailable] | None = None
 
         async def look_at(row: OrderRow) -> None:
             try:
@@ -334,9 +335,9 @@ class Fulfilment:
                     places.rotate(-1)
                     group.start_soon(look_at, row)
         except* StoreUnavailable as unavailable:
-            raise StoreUnavailable(
-                "the store went away in the middle of fulfilment; what was begun goes on when it is back"
-            ) from unavailable
+            lost = unavailable  # raised below: what is raised here is in a group until Python 3.11.3
+        if lost is not None:
+            raise StoreUnavailable("the store went away in the middle of fulfilment; what was begun goes on when it is back") from lost
         return looked
 
     async def _claim(self, organisation: str) -> OrderRow | None:
