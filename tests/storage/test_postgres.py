@@ -46,7 +46,7 @@ async def test_a_deadlock_is_resolved_by_running_one_of_the_functions_again(stor
         bump(connection, second)
 
     await asyncio.gather(store.write(cross, "a", "b"), store.write(cross, "b", "a"))
-    assert len(runs) == 3
+    assert len(runs) > 2  # more than 3 where who runs again is faster than the other's wait, and they meet once more
     assert [await store.read(value_of, name) for name in "ab"] == [3, 3]
 
 
