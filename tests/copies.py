@@ -46,8 +46,8 @@ class Original(Generic[T]):
         file = io.BytesIO()
         Writer(file, self._shared).dump(made)
         self._written = file.getvalue()
+        members = {"persistent_load": self._shared.__getitem__}  # of the class: Python 3.13 takes it from no instance
+        self._reader: type[pickle.Unpickler] = type("Reader", (pickle.Unpickler,), members)
 
     def copy(self) -> T:
-        reader = pickle.Unpickler(io.BytesIO(self._written))
-        reader.persistent_load = self._shared.__getitem__
-        return reader.load()
+        return self._reader(io.BytesIO(self._written)).load()
