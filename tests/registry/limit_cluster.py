@@ -1,6 +1,7 @@
 """Processes that share limits over one database, moved step by step: each report and each answer is a step, and any may be lost."""
 
 import sqlite3
+import weakref
 from dataclasses import dataclass, field
 
 from registry.limit_lease import LimitLease, PreparedReport
@@ -13,10 +14,11 @@ RATE, SIZE, LIMIT = 5.0, 20, 4
 
 
 class Database:
-    """The tables of the shared limits, in memory."""
+    """The tables of the shared limits, in memory. It is closed when nobody has it any more."""
 
     def __init__(self) -> None:
         self.raw = sqlite3.connect(":memory:", isolation_level=None)
+        weakref.finalize(self, self.raw.close)
         for each in (LIMIT_PROCESS, LIMIT_BUCKET, LIMIT_PLACE):
             columns = ", ".join(f'"{column.name}"' for column in each.columns)
             keys = ", ".join(f'"{column.name}"' for column in each.primary_key.columns)
