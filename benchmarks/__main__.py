@@ -91,15 +91,18 @@ def facts(seed: Seed) -> dict[str, Any]:
     return {"tools": len(json.loads((seed.folder / "tools.json").read_text())), "operations": len(CATALOGUE.operations)}
 
 
+def uncommitted_files(root: Path = ROOT) -> list[str]:
+    """Files that no commit holds, beside documents and samples: what is measured with them would be nobody's."""
+    words = ["git", "--no-optional-locks", "status", "--porcelain", "--", ".", ":!docs", ":!*.md", ":!benchmarks/samples"]
+    return [line[3:] for line in subprocess.run(words, cwd=root, capture_output=True, text=True, check=False).stdout.splitlines()]
+
+
 def revision() -> str:
     """What is measured; read once, before the first process starts."""
     told = subprocess.run(
         ["git", "--no-optional-locks", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
-    changed = subprocess.run(
-        ["git", "--no-optional-locks", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return (told or "none") + (" and changes" if changed else "")
+    return (told or "none") + (" and changes" if uncommitted_files() else "")
 
 
 def about(plan: measure.Plan, measured: str) -> dict[str, Any]:

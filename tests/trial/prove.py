@@ -6,6 +6,7 @@ the other; a commit that changes more than documents makes all of them old.
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.__main__ import uncommitted_files
 from tests.endurance.circumstances import circumstances
 from tests.harness.processes import ROOT
 from tests.trial.main import PROOFS_PAGE
@@ -58,9 +60,12 @@ class Outcome(NamedTuple):
 
 
 def run_part(part: Part, start: Sequence[str]) -> Outcome:
-    """Runs a part and shows what it prints. `start`: the words that begin its command. Raises ProofCutOff where a signal ends it."""
+    """Runs a part and shows what it prints. `start`: the words that begin its command. Raises ProofCutOff where a signal ends it.
+
+    Ctrl-C is passed on, once: the command ends the servers and databases that it has started.
+    """
     began, last = time.monotonic(), list[str]()
-    with subprocess.Popen([*start, *part.words], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*start, *part.words], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -69,7 +74,7 @@ def run_part(part: Part, start: Sequence[str]) -> Outcome:
                 if line.strip():
                     last = [*last, line.strip()][-part.closing :]
         except KeyboardInterrupt:
-            process.terminate()
+            process.send_signal(signal.SIGINT)
             raise ProofCutOff from None
     if process.returncode not in (0, 1) or not last:  # 1: it came to its end, and something did not hold
         raise ProofCutOff
@@ -105,12 +110,6 @@ def keep_row(text: str, name: str, row: str) -> str:
     return before + found + "\n".join([*lines[:begins], *kept, *lines[last:]]) + more
 
 
-def changed_files() -> list[str]:
-    """Files beside documents that no commit holds: what is proved would be nobody's."""
-    words = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md", ":!benchmarks/samples"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-
-
 def prove(names: Sequence[str], start: Sequence[str], page: Path) -> int:
     """Runs the parts one after the other. 0: all held."""
     code = 0
@@ -134,8 +133,8 @@ def main(arguments: Sequence[str]) -> int:
         "--part", action="append", choices=list(LONG_PROOFS), default=[], help="may be repeated; all by default, which takes hours"
     )
     given = parser.parse_args(arguments)
-    if changed := changed_files():
-        parser.error("commit first, or put aside: " + ", ".join(line[3:] for line in changed))
+    if changed := uncommitted_files():
+        parser.error("commit first, or put aside: " + ", ".join(changed))
     return prove(given.part or list(LONG_PROOFS), [sys.executable, str(ROOT / "run")], PROOFS_PAGE)
 
 
