@@ -17,7 +17,7 @@ class Database:
     """The tables of the shared limits, in memory. It is closed when nobody has it any more."""
 
     def __init__(self) -> None:
-        self.raw = sqlite3.connect(":memory:", isolation_level=None)
+        self.raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)  # the collector runs in any thread
         weakref.finalize(self, self.raw.close)
         for each in (LIMIT_PROCESS, LIMIT_BUCKET, LIMIT_PLACE):
             columns = ", ".join(f'"{column.name}"' for column in each.columns)

@@ -1,7 +1,6 @@
 """The service's storage functions over one database in memory, shared by the replicas of an episode; it fails as real ones do."""
 
 import sqlite3
-import weakref
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -53,12 +52,11 @@ class SimDisk:
 
     An episode is one outer transaction that is never committed, and the service's transactions are savepoints within it: to begin
     anew is a rollback, which keeps every statement prepared. (`deserialize` per episode was tried: SQLite crashes on
-    statements that were prepared before it.) It is closed when nobody has it any more.
+    statements that were prepared before it.)
     """
 
     def __init__(self, image: bytes) -> None:
         self.raw = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
-        weakref.finalize(self, self.raw.close)
         self.raw.deserialize(image)
         self.raw.execute("pragma foreign_keys=on").close()
         self.connection = Connection(self.raw, DIALECT)
